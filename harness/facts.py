@@ -1,0 +1,153 @@
+"""What a fact is: a plain function of an implementation, whose docstring is the theorem and whose decorator the bookkeeping.
+
+    @fact(function="kl", hint="0 log 0 is 0: leave those terms out.")
+    def check_zero_times_log_zero_is_zero(impl):
+        \"\"\"Title in one sentence.
+
+            the formula, indented
+
+        Source: where it comes from.
+        \"\"\"
+
+A fact may take `seed` after `impl` (an int that follows from its name and `--reseed`) and Hypothesis inputs after that.
+It stands in `check_<module>.py` and is about one function of that module.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
+
+import hypothesis
+import msgspec
+
+Check = Callable[..., None]
+AnyCheck = TypeVar("AnyCheck", bound=Check)
+
+# The explain phase costs 0.5 to 1 s per failing fact; a deadline would make speed a fact; a database would carry
+# one submission's counterexamples to the next.
+hypothesis.settings.register_profile(
+    "facts",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=40,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate, hypothesis.Phase.shrink],
+    report_multiple_bugs=False,
+    print_blob=False,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+hypothesis.settings.load_profile("facts")
+
+
+class SuiteError(Exception):
+    """The suite itself is broken: a fault of its authors, never of a submission."""
+
+
+class Bookkeeping(NamedTuple):
+    """What the decorator adds to a check."""
+
+    function: str
+    hint: str
+    weight: int
+    defines: bool
+    false_alarm: float
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One fact of a suite, as the manifest lists it."""
+
+    id: str
+    module: str
+    function: str
+    title: str
+    formula: str
+    source: str
+    hint: str
+    weight: int
+    defines: bool
+    false_alarm: float
+
+    @property
+    def name(self) -> str:
+        return self.id.rpartition("::")[2]
+
+
+def fact(
+    *, function: str, hint: str, weight: int = 1, defines: bool = False, false_alarm: float = 0.0
+) -> Callable[[AnyCheck], AnyCheck]:
+    """Mark a check as a fact about `function`.
+
+    hint: what to tell a student whose answer contradicts it. weight: its share of the function's points. defines: it *is*
+    the function, on ordinary input; without it nothing is earned. false_alarm: the chance that a right answer fails, for
+    facts that use `harness.statistics`.
+    """
+
+    def mark(check: AnyCheck) -> AnyCheck:
+        check.bookkeeping = Bookkeeping(function, hint, weight, defines, false_alarm)  # type: ignore[attr-defined]
+        return check
+
+    return mark
+
+
+def load(suite: Path) -> dict[str, Check]:
+    """The checks of a suite by id, in file order; ids are pytest's: `checks/check_kl.py::check_title`."""
+    checks: dict[str, Check] = {}
+    for path in sorted(suite.glob("check_*.py")):
+        module = _import(suite, path.stem)
+        found = [(name, value) for name, value in vars(module).items() if name.startswith("check_") and callable(value)]
+        for name, check in found:
+            if getattr(check, "bookkeeping", None) is None:
+                raise SuiteError(f"{path.name}::{name} has no @fact: give it one, or another name")
+            checks[f"{suite.name}/{path.name}::{name}"] = check
+    if not checks:
+        raise SuiteError(f"{suite}: no facts found (files check_*.py with functions check_*)")
+    return checks
+
+
+def manifest(suite: Path) -> list[Fact]:
+    """Every fact of a suite, in file order, before any submission code runs."""
+    return [describe(fact_id, check) for fact_id, check in load(suite).items()]
+
+
+def describe(fact_id: str, check: Check) -> Fact:
+    """The record of a check, read off its decorator and docstring."""
+    marks: Bookkeeping = check.bookkeeping  # type: ignore[attr-defined]
+    title, formula, source = parse_docstring(inspect.getdoc(check) or "")
+    if not (title and source and marks.hint):
+        raise SuiteError(f"{fact_id}: a fact needs a title, a `Source:` and a hint")
+    module = fact_id.partition("::")[0].rpartition("/")[2].removeprefix("check_").removesuffix(".py")
+    return Fact(fact_id, module, marks.function, title, formula, source, marks.hint, *marks[2:])
+
+
+def parse_docstring(text: str) -> tuple[str, str, str]:
+    """(title, formula, source) of a theorem: its first paragraph, its indented lines, what follows `Source:`."""
+    body, _, source = text.partition("\nSource:")
+    title, _, rest = body.partition("\n\n")
+    formula = "\n".join(line for line in rest.splitlines() if line.startswith("    "))
+    return _one_line(title), inspect.cleandoc(formula) if formula else "", _one_line(source)
+
+
+def seed_of(fact_id: str, reseed: int) -> int:
+    """The seed that a fact is given: the same everywhere, another for each fact and each `--reseed`."""
+    return zlib.crc32(f"{fact_id} {reseed}".encode())
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _import(suite: Path, stem: str) -> ModuleType:
+    """Import a module of the suite as `<suite's folder>.<stem>`, so that its modules can import each other."""
+    parent = str(suite.resolve().parent)
+    if parent not in sys.path:
+        sys.path.insert(0, parent)
+    module: Any = importlib.import_module(f"{suite.name}.{stem}")
+    if Path(module.__file__).resolve() != (suite / f"{stem}.py").resolve():
+        raise SuiteError(f"{suite / stem}.py: another module of that name is installed at {module.__file__}")
+    return module

@@ -1,0 +1,129 @@
+"""`python -m harness grade` as its users see it: what it prints, what it writes, how it exits."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.small_course import CHECKS, RIGHT, STUBS, write_suite, write_tree
+
+ROOT = Path(__file__).parent.parent
+
+
+def grade(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "harness", "grade", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return write_suite(tmp_path / "small_suite")
+
+
+def test_full_marks(suite: Path, tmp_path: Path) -> None:
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree"), "--out", tmp_path / "out")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "10.00 of 10.00 points; 3 of 3 facts hold" in run.stdout
+    result = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert (result["schema"], result["complete"], result["score"], result["max_score"]) == (1, True, 10.0, 10.0)
+    assert [fact["id"] for fact in result["facts"]] == [
+        "small_suite/check_shapes.py::check_double_is_x_plus_x",
+        "small_suite/check_shapes.py::check_double_leaves_its_argument_alone",
+        "small_suite/check_shapes.py::check_coin_is_fair",
+    ]
+    assert [entry["name"] for entry in result["submission"]["files"]] == ["shapes.py"]
+    assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / "result.json"]
+
+
+def test_a_failure_says_what_is_wrong(suite: Path, tmp_path: Path) -> None:
+    wrong = RIGHT.replace("np.asarray(x) + x", "np.asarray(x) * 3")
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree", wrong))
+    assert run.returncode == 1, run.stdout + run.stderr
+    told = [
+        "FAILED  double  Doubling adds a vector to itself.",
+        "double(x) = x + x",
+        "input",
+        "double([",
+        "got",
+        "expected",
+        "Add x to itself.",
+        "the definition.",
+        "nox -s grade -- --only check_double_is_x_plus_x",
+        "4.00 of 10.00 points; 2 of 3 facts hold",
+    ]
+    places = [run.stdout.find(part) for part in told]
+    assert -1 not in places, run.stdout
+    assert places == sorted(places), "in the order of a failure"
+
+
+def test_stubs_earn_nothing_and_invite(suite: Path, tmp_path: Path) -> None:
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree", STUBS))
+    assert run.returncode == 1
+    assert "0.00 of 10.00 points; 0 of 3 facts hold" in run.stdout
+    assert "Start here: double in" in run.stdout
+    assert "nox -s grade -- --only double" in run.stdout
+    assert "FAILED" not in run.stdout
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_only_scales_the_marks_to_the_chosen(suite: Path, tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", RIGHT.replace("0.5", "0.7"))
+    assert "4.00 points; 0 of 1 facts hold" in grade("--suite", suite, "--tree", tree, "--only", "coin").stdout
+    run = grade("--suite", suite, "--tree", tree, "--only", "double", "--out", tmp_path)
+    assert run.returncode == 0
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert (result["max_score"], result["suite"]["selection"], result["suite"]["facts"]) == (6.0, ["double"], 3)
+
+
+def test_two_answers_for_one_input_are_a_failure_not_an_error(suite: Path, tmp_path: Path) -> None:
+    flaky = "import itertools\nn = itertools.count()\ndef double(x): return x + x + (next(n) == 3)"
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree", flaky), "--only", "double")
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "two answers for one input" in run.stdout
+
+
+def test_a_suite_that_breaks_publishes_no_score(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "broken_suite", CHECKS.replace("design = frequency", "design = no_such_design"))
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree"), "--out", tmp_path)
+    assert run.returncode == 3
+    assert "the grader's fault" in run.stdout
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert (result["complete"], result["score"]) == (False, None)
+
+
+@pytest.mark.parametrize("planted", ["conftest.py", "pytest.ini", "numpy.py", "harness.py"])
+def test_a_planted_file_has_no_say(suite: Path, tmp_path: Path, planted: str) -> None:
+    tree = write_tree(tmp_path / "tree", STUBS)
+    forged = "import pytest\n\n@pytest.hookimpl\ndef pytest_pyfunc_call(pyfuncitem):\n    return True\n"
+    (tree / planted).write_text("[pytest]\naddopts = --co\n" if planted == "pytest.ini" else forged, encoding="utf-8")
+    run = grade("--suite", suite, "--tree", tree)
+    assert "0.00 of 10.00 points" in run.stdout, run.stdout + run.stderr
+
+
+def test_other_seeds_keep_the_marks(suite: Path, tmp_path: Path) -> None:
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree"), "--reseed", 7)
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--tree", "nowhere"], "nowhere: no such folder"),
+        (["--tree", "docs"], "none of the modules is there"),
+        (["--only", "doubel"], "did you mean double?"),
+        (["--points", "none.toml"], "none.toml: cannot be read"),
+        (["--reseed", "-1"], "is not a number 0, 1, 2"),
+        (["--out", "pyproject.toml"], "--out pyproject.toml"),
+        (["--nonsense"], "--nonsense"),
+    ],
+    ids=repr,
+)
+def test_a_command_line_that_makes_no_sense_is_named(suite: Path, tmp_path: Path, arguments: list[str], says: str) -> None:
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree"), *arguments)
+    assert run.returncode == 2
+    assert says in run.stderr.replace("\n", " ")
+    assert "Traceback" not in run.stderr
