@@ -151,37 +151,26 @@ def make_venv() -> None:
 
 
 def install(group: str) -> None:
-    """Installs the group with pip. torch goes first and alone: only for it is the index with builds for CPUs asked."""
+    """Installs the group with pip. torch goes first and alone, so that its index of builds for CPUs is asked but once."""
     say(
         f"Installing the packages of group `{group}` into .venv, once: a download of about {DOWNLOADS[group]},\n"
         "less what is there; 1.3 GB on disk. constraints.txt pins their versions; nothing outside this folder changes."
     )
     started = time.monotonic()
-    pip: list[str | Path] = [
-        PYTHON,
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--constraint",
-        ROOT / "constraints.txt",
-    ]
-    # PyPI's torch for Linux brings CUDA, 3 GB of it. --retries 0: an unreachable index costs one attempt, not six.
-    cpu_only = ["--extra-index-url", TORCH_CPU_INDEX, "--retries", "0", "--timeout", "15"]
-    if not (platform.system() == "Linux" and subprocess.run([*pip, "torch", *cpu_only]).returncode == 0):
-        pip_or_fail([*pip, "torch"])
-    pip_or_fail([*pip, *requirements(group)])
-    say(f"Installed in {time.monotonic() - started:.0f} s.")
-
-
-def pip_or_fail(command: Sequence[str | Path]) -> None:
-    """Runs pip. If it fails by itself it has put everything back as it was, so .venv can be kept for the next try."""
-    if subprocess.run(command).returncode != 0:
-        UNFINISHED.unlink(missing_ok=True)
+    pip: list[str | Path] = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
+    pip += ["--constraint", ROOT / "constraints.txt"]
+    if platform.system() == "Linux":  # there, PyPI's torch brings CUDA
+        say(f"(If {TORCH_CPU_INDEX} cannot be reached, torch comes from PyPI, with CUDA: 3 GB more.)")
+        # An index that does not answer costs 15 s, not six times as long for torch and for each package that it needs.
+        once = ["--no-deps", "--extra-index-url", TORCH_CPU_INDEX, "--retries", "0", "--timeout", "15"]
+        subprocess.run([*pip, "torch", *once])
+    if subprocess.run([*pip, *requirements(group)]).returncode != 0:
+        UNFINISHED.unlink()  # pip gave up by itself, and put everything back as it was
         raise SetupError(
             "pip could not install the packages; what it printed above says why. Type the same command again to go on "
             "(what has been downloaded is kept)."
         )
+    say(f"Installed in {time.monotonic() - started:.0f} s.")
 
 
 @contextlib.contextmanager

@@ -36,7 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m harness", description="Facts, marks and reports for the lab course.")
+    parser = argparse.ArgumentParser(
+        prog="python -m harness", description="Facts, marks and reports for the lab course."
+    )
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     grade = verbs.add_parser("grade", help="ask a tree every fact, and print the marks")
@@ -44,9 +46,13 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--suite", type=Path, default=Path("checks"), help=argparse.SUPPRESS)
     grade.add_argument("--reference", type=Path, default=Path("reference"), help=argparse.SUPPRESS)
     grade.add_argument("--points", type=Path, help="another share of the points (default: checks/points.toml)")
-    grade.add_argument("--only", action="append", default=[], metavar="NAME", help="a module, a function or a fact; repeatable")
+    grade.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="a module, a function or a fact; repeatable"
+    )
     grade.add_argument("--out", type=Path, metavar="DIR", help="write result.json into DIR")
-    grade.add_argument("--reseed", type=_natural, default=0, metavar="N", help="other seeds and inputs for the same facts")
+    grade.add_argument(
+        "--reseed", type=_natural, default=0, metavar="N", help="other seeds and inputs for the same facts"
+    )
     grade.set_defaults(verb=_grade)
 
     stubs = verbs.add_parser("stubs", help="write the student tree from the reference")
@@ -69,7 +75,9 @@ def _grade(options: argparse.Namespace) -> int:
 
     console = Console(highlight=False)
     points = options.points or options.suite / "points.toml"
-    request = grading.Request(options.tree, options.suite, points, options.reference, tuple(options.only), options.reseed)
+    request = grading.Request(
+        options.tree, options.suite, points, options.reference, tuple(options.only), options.reseed
+    )
     plan = grading.plan(request)
     path = options.out and _result_file(options.out)
     if path:

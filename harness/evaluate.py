@@ -50,13 +50,15 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0) -> Verdict:
     """Ask `impl` one fact. Never raises for anything that a submission does."""
-    impl.last = None
+    impl.forget()
     started = time.perf_counter()
     with statistics.spending() as spent:
         outcome, evidence = _outcome(fact, check, impl, reseed)
     if sum(spent) > fact.false_alarm * (1 + 1e-9):
         outcome = Outcome.ERROR
-        evidence = Evidence(f"the fact declares a false-alarm rate of {fact.false_alarm:.1e} and spends {sum(spent):.1e}")
+        evidence = Evidence(
+            f"the fact declares a false-alarm rate of {fact.false_alarm:.1e} and spends {sum(spent):.1e}"
+        )
     replay = snippet(impl.last) if impl.last is not None and outcome is Outcome.FAILED else ""
     return Verdict(outcome, evidence, replay, time.perf_counter() - started)
 
@@ -73,7 +75,11 @@ def _outcome(fact: Fact, check: Check, impl: Impl, reseed: int) -> tuple[Outcome
     except Todo as todo:
         return Outcome.TODO, Evidence(str(todo))
     except Contradiction as found:
-        values = {name: shown(value) for name, value in (("got", found.got), ("expected", found.expected)) if value is not None}
+        values = {
+            name: shown(value)
+            for name, value in (("got", found.got), ("expected", found.expected))
+            if value is not None
+        }
         return Outcome.FAILED, Evidence(found.message, input=_input(impl.last), **values)
     except Raised as raised:
         return Outcome.FAILED, Evidence(raised.message, input=_input(impl.last))
@@ -94,5 +100,7 @@ def _outcome(fact: Fact, check: Check, impl: Impl, reseed: int) -> tuple[Outcome
 def _input(call: Call | None) -> str:
     if call is None:
         return ""
-    given = [shown(value) for value in call.arguments] + [f"{name}={shown(value)}" for name, value in call.keywords.items()]
+    given = [shown(value) for value in call.arguments] + [
+        f"{name}={shown(value)}" for name, value in call.keywords.items()
+    ]
     return f"{call.function}({', '.join(given)})"

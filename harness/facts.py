@@ -1,4 +1,4 @@
-"""What a fact is: a plain function of an implementation, whose docstring is the theorem and whose decorator the bookkeeping.
+"""What a fact is: a function of an implementation; its docstring is the theorem, its decorator the bookkeeping.
 
     @fact(function="kl", hint="0 log 0 is 0: leave those terms out.")
     def check_zero_times_log_zero_is_zero(impl):
@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import hypothesis
 import msgspec
@@ -83,9 +83,9 @@ def fact(
 ) -> Callable[[AnyCheck], AnyCheck]:
     """Mark a check as a fact about `function`.
 
-    hint: what to tell a student whose answer contradicts it. weight: its share of the function's points. defines: it *is*
-    the function, on ordinary input; without it nothing is earned. false_alarm: the chance that a right answer fails, for
-    facts that use `harness.statistics`.
+    hint: what to tell a student whose answer contradicts it. weight: its share of the function's points.
+    defines: it *is* the function, on ordinary input; without it nothing is earned.
+    false_alarm: the chance that a right answer fails, for facts that use `harness.statistics`.
     """
 
     def mark(check: AnyCheck) -> AnyCheck:
@@ -147,7 +147,7 @@ def _import(suite: Path, stem: str) -> ModuleType:
     parent = str(suite.resolve().parent)
     if parent not in sys.path:
         sys.path.insert(0, parent)
-    module: Any = importlib.import_module(f"{suite.name}.{stem}")
-    if Path(module.__file__).resolve() != (suite / f"{stem}.py").resolve():
+    module = importlib.import_module(f"{suite.name}.{stem}")
+    if Path(module.__file__ or "").resolve() != (suite / f"{stem}.py").resolve():
         raise SuiteError(f"{suite / stem}.py: another module of that name is installed at {module.__file__}")
     return module

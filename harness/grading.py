@@ -70,7 +70,9 @@ def plan(request: Request) -> Plan:
     points = read_points(request.points, every)
     functions = {fact.function for fact in chosen}
     owners = {fact.function: fact.module for fact in every}
-    return Plan(request, chosen, len(every), owners, {name: value for name, value in points.items() if name in functions})
+    return Plan(
+        request, chosen, len(every), owners, {name: value for name, value in points.items() if name in functions}
+    )
 
 
 def select(facts: Sequence[Fact], names: Iterable[str]) -> list[Fact]:

@@ -81,12 +81,16 @@ class Impl:
 
     def __init__(self, tree: Path, owners: Mapping[str, str]) -> None:
         self._tree, self._owners = Tree(tree), owners
-        self.last: Call | None = None
+        self.last: Call | None = None  # the latest call, for the evidence of a failure
 
     def __getattr__(self, module: str) -> Module:
         if module.startswith("_"):
             raise AttributeError(module)
         return Module(self, module)
+
+    def forget(self) -> None:
+        """Begin a fact: nothing was called yet."""
+        self.last = None
 
     def call(self, call: Call) -> Any:
         """Make one call on copies of its arguments."""
@@ -121,7 +125,7 @@ class Impl:
             kind = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else describe(loss)
             raise BadReturn(f"{function} returned {kind}; it promises a scalar tensor")
         if not loss.requires_grad:
-            raise BadReturn(f"the loss does not depend on the logits: was it detached, or made of NumPy numbers?")
+            raise BadReturn("the loss does not depend on the logits: was it detached, or made of NumPy numbers?")
         (gradient,) = torch.autograd.grad(loss, variable, allow_unused=True)
         if gradient is None:
             raise BadReturn("the loss has no gradient in the logits")
@@ -139,10 +143,10 @@ class Impl:
             raise Raised(*_told(error, self._tree.folder)) from None
 
     def _function(self, call: Call) -> Callable[..., Any]:
-        function = getattr(self._tree.module(call.module), call.function, None)
-        if not callable(function):
-            raise AttributeError(f"{call.module}.py defines no function {call.function}")
-        return function
+        function: object = getattr(self._tree.module(call.module), call.function, None)
+        if callable(function):
+            return function
+        raise AttributeError(f"{call.module}.py defines no function {call.function}")
 
     def _parameter_names(self, call: Call) -> list[str]:
         try:
@@ -152,7 +156,7 @@ class Impl:
 
 
 def plain(value: Any, function: str) -> Any:
-    """`value` itself, if it is made of numbers, strings, NumPy arrays, tuples, lists and dicts of exactly these types."""
+    """`value`, if it is made of numbers, strings, arrays, tuples, lists and dicts of exactly these types."""
     if value is None or type(value) in (bool, int, float, complex, str) or isinstance(value, np.generic):
         return value
     if type(value) is np.ndarray:
@@ -167,7 +171,7 @@ def plain(value: Any, function: str) -> Any:
 
 
 def _told(error: BaseException, folder: Path) -> tuple[str, tuple[str, ...]]:
-    """(message, names of the class and its bases): what a report says of an exception, with the submission's own lines."""
+    """(message with the submission's own lines, names of the class and its bases) of an exception."""
     kind = type(error).__name__
     try:
         text = str(error)
@@ -206,4 +210,4 @@ def _comparable(value: Any) -> bool:
 
 def _same(before: Any, after: Any) -> bool:
     before, after = np.asarray(before), np.asarray(after.detach() if hasattr(after, "detach") else after)
-    return before.shape == after.shape and before.dtype == after.dtype and before.tobytes() == after.tobytes()
+    return bool(before.shape == after.shape and before.dtype == after.dtype and before.tobytes() == after.tobytes())

@@ -25,8 +25,10 @@ def rewards(k: int, *, ties: bool = False, bound: float = 6.0) -> SearchStrategy
 
 
 def policies(k: int, *, zeros: bool = False) -> SearchStrategy[Array]:
-    """(k,) probabilities, all different, none below 1/1000 of the largest. With `zeros`, at least one and not all are 0."""
-    weights = st.lists(st.integers(1, 1000), min_size=k, max_size=k, unique=True).map(lambda w: np.array(w, dtype=np.float64))
+    """(k,) probabilities, all different, none below 1/1000 of the largest. With `zeros`, at least one is 0, not all."""
+    weights = st.lists(st.integers(1, 1000), min_size=k, max_size=k, unique=True).map(
+        lambda w: np.array(w, dtype=np.float64)
+    )
     if zeros:
         absent = st.lists(st.integers(0, k - 1), min_size=1, max_size=k - 1, unique=True)
         weights = st.tuples(weights, absent).map(lambda pair: _without(*pair))

@@ -7,6 +7,7 @@ submission raises reaches pytest, so nothing can skip, fail or end its session.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -68,6 +69,7 @@ def seed() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
     fact = describe(pyfuncitem.nodeid, pyfuncitem.obj)
-    verdict = evaluate(fact, pyfuncitem.obj, pyfuncitem.funcargs["impl"], pyfuncitem.config.option.reseed)
+    asked: Any = pyfuncitem.funcargs["impl"]
+    verdict = evaluate(fact, pyfuncitem.obj, asked, pyfuncitem.config.option.reseed)
     pyfuncitem.user_properties.append((VERDICT, msgspec.to_builtins(verdict)))
     return True

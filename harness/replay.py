@@ -18,10 +18,14 @@ def shown(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{float(value):.10g}"
     if isinstance(value, (tuple, list)):
-        inner = ", ".join(shown(item) for item in value[:SHOWN_ENTRIES]) + (", ..." if len(value) > SHOWN_ENTRIES else "")
+        inner = ", ".join(shown(item) for item in value[:SHOWN_ENTRIES]) + (
+            ", ..." if len(value) > SHOWN_ENTRIES else ""
+        )
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{shown(key)}: {shown(item)}" for key, item in list(value.items())[:SHOWN_ENTRIES]) + "}"
+        return (
+            "{" + ", ".join(f"{shown(key)}: {shown(item)}" for key, item in list(value.items())[:SHOWN_ENTRIES]) + "}"
+        )
     if isinstance(value, np.random.Generator):
         return "rng"
     if value is None or isinstance(value, (bool, int, np.integer, str)):
@@ -30,8 +34,10 @@ def shown(value: Any) -> str:
 
 
 def snippet(call: Call) -> str:
-    """Plain Python that imports the function and calls it on the exact input, or says which argument it cannot spell out."""
-    given = [exact(value) for value in call.arguments] + [f"{name}={exact(value)}" for name, value in call.keywords.items()]
+    """Plain Python that imports the function and calls it on the exact input; what has no spelling is `...`."""
+    given = [exact(value) for value in call.arguments] + [
+        f"{name}={exact(value)}" for name, value in call.keywords.items()
+    ]
     lines = ["import numpy as np"] if any("np." in text for text in given) else []
     lines += [f"from student.{call.module} import {call.function}", f"print({call.function}({', '.join(given)}))"]
     return "\n".join(lines)

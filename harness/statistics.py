@@ -45,7 +45,7 @@ def spend(alpha: float) -> None:
 
 
 class Frequency(NamedTuple):
-    """A count of `n` independent trials of probability `p` is in [low, high], but for `alpha` (exact binomial tails)."""
+    """A count of n independent trials of probability p is in [low, high], but for `alpha` (exact binomial tails)."""
 
     p: float
     n: int
@@ -58,7 +58,7 @@ class Frequency(NamedTuple):
         spend(self.alpha)
         if not self.low <= successes <= self.high:
             raise Contradiction(
-                f"{message}: {successes} of {self.n}; in {self.low} to {self.high}, but for a chance of {self.alpha:.0e}",
+                f"{message}: {successes} of {self.n}; chance allows {self.low} to {self.high}",
                 got=successes / self.n,
                 expected=self.p,
             )
@@ -82,8 +82,8 @@ def frequency(p: float, *, detects: float, alpha: float = ALPHA) -> Frequency:
 class Multinomial(NamedTuple):
     """Counts over the cells of `law` have G = 2 sum N log(N / (n p)) <= threshold, but for `alpha`.
 
-    The bound holds for every n and every law (Agrawal 2020): n KL(p_hat || p) has at most the moment generating function
-    of a Gamma(cells - 1, 1) variable; Chernoff's step gives exp(-x) (e x / (cells - 1))^(cells - 1) = alpha at G = 2 x.
+    The bound holds for every n and every law (Agrawal 2020): n KL(p_hat || p) has at most the moment generating
+    function of a Gamma(cells - 1, 1) variable; Chernoff's step gives exp(-x) (e x / (cells - 1))^(cells - 1) = alpha at G = 2 x.
     """
 
     law: tuple[float, ...]
@@ -121,7 +121,7 @@ def multinomial(law: ArrayLike, *, detects: Sequence[ArrayLike], alpha: float = 
         mean = float(wrong[met] @ ratio)
         sd = float(np.sqrt(wrong[met] @ (ratio - mean) ** 2))
         # 2 n mean - z 2 sqrt(n) sd = threshold, solved for sqrt(n)
-        return ((z * sd + np.sqrt((z * sd) ** 2 + 2 * mean * threshold)) / (2 * mean)) ** 2
+        return float((z * sd + np.sqrt((z * sd) ** 2 + 2 * mean * threshold)) / (2 * mean)) ** 2
 
     n = max(enough(np.asarray(wrong, dtype=np.float64)) for wrong in detects)
     if not n <= N_MAX:
@@ -147,9 +147,9 @@ def g_statistic(counts: ArrayLike, law: ArrayLike) -> float:
 class GaussianSample(NamedTuple):
     """n draws of N(mean, cov) in d dimensions: mean, size and shape of the spread, each but for a third of `alpha`.
 
-    `check` whitens the draws z; sum |z|^2 ~ chi2(n d) and n |mean z|^2 ~ chi2(d) are exact; the shape of the spread is held
-    by a bound on each entry of the empirical second moment: n S_ii ~ chi2(n) exactly, and S_ij = (A - B)/2 with
-    n A, n B ~ chi2(n) independent, so |S_ij - [i = j]| <= (chi2 quantile width)/n, by a union bound over entries and tails.
+    `check` whitens the draws to z: sum |z|^2 ~ chi2(n d) and n |mean z|^2 ~ chi2(d) are exact. The shape of the spread is
+    held by a bound on each entry of the second moment S = z'z/n: n S_ii ~ chi2(n), and S_ij = (A - B)/2 with n A and
+    n B ~ chi2(n); a union bound over entries and tails.
     """
 
     d: int
@@ -206,7 +206,9 @@ class Mean(NamedTuple):
         """Contradict when the mean is farther than `width` from `expected`."""
         spend(self.alpha)
         if not abs(mean - expected) <= self.width:
-            raise Contradiction(f"{message}: off by more than {self.width:.3g}, which chance allows", got=mean, expected=expected)
+            raise Contradiction(
+                f"{message}: off by more than {self.width:.3g}, which chance allows", got=mean, expected=expected
+            )
 
 
 def bounded_mean(*, sd: float, bound: float, detects: float, alpha: float = ALPHA) -> Mean:

@@ -87,13 +87,17 @@ def summary(result: Result) -> RenderableType:
         return Group(Text(), *lines)
     held = sum(fact.outcome is Outcome.PASSED for fact in result.facts)
     text = f"{result.score:.2f} of {result.max_score:.2f} points; {held} of {len(result.facts)} facts hold"
-    return Group(Text(), Text(f"{text} ({result.seconds:.1f} s)", style="bold green" if held == len(result.facts) else "bold"))
+    return Group(
+        Text(), Text(f"{text} ({result.seconds:.1f} s)", style="bold green" if held == len(result.facts) else "bold")
+    )
 
 
 def failure(fact: FactResult) -> RenderableType:
     """One fact that does not hold: statement, input, got and expected, hint, source, and how to ask it alone."""
     lines: list[RenderableType] = [
-        Text.assemble((fact.outcome.value.upper(), f"bold {STYLE[fact.outcome]}"), "  ", (fact.function, "bold"), "  ", fact.title)
+        Text.assemble(
+            (fact.outcome.value.upper(), f"bold {STYLE[fact.outcome]}"), "  ", (fact.function, "bold"), "  ", fact.title
+        )
     ]
     if fact.formula:
         lines.append(Padding(Text(fact.formula, style="cyan"), (0, 0, 0, INDENT)))

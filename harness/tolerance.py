@@ -25,7 +25,7 @@ class Contradiction(AssertionError):
 
 
 def number(got: object) -> float:
-    """The real number that was returned: a float, an int, a NumPy scalar or a 0-d array; it may be infinite, not NaN."""
+    """The real number that was returned: a float, int, NumPy scalar or 0-d array; it may be infinite, not NaN."""
     if isinstance(got, np.ndarray) and got.ndim == 0:
         got = got[()]
     if isinstance(got, (bool, np.bool_)) or not isinstance(got, (int, float, np.integer, np.floating)):
@@ -43,10 +43,12 @@ def array(got: object, shape: Sequence[int | None], *, integer: bool = False) ->
     if type(got) is not np.ndarray:
         raise Contradiction(f"expected a NumPy array of shape {_shape(shape)}, got {describe(got)}", got=got)
     if got.dtype.kind not in ("iu" if integer else "iufb"):
-        raise Contradiction(f"expected {'integers' if integer else 'real numbers'}, got an array of {got.dtype}", got=got)
+        raise Contradiction(
+            f"expected {'integers' if integer else 'real numbers'}, got an array of {got.dtype}", got=got
+        )
     if got.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, got.shape, strict=True)):
         raise Contradiction(f"expected shape {_shape(shape)}, got shape {_shape(got.shape)}", got=got)
-    values = got.astype(np.int64 if integer else np.float64)
+    values: Array = got.astype(np.int64 if integer else np.float64)
     if np.isnan(values).any():
         raise Contradiction("the answer contains NaN", got=got)
     return values
@@ -87,7 +89,9 @@ def assert_at_most(value: object, bound: float, message: str, *, slack: float = 
     """`value` <= `bound`, to `slack` (absolute below 1, relative above)."""
     have = number(value)
     if not have <= bound + slack * max(1.0, abs(bound)):
-        raise Contradiction(f"{message}: {have:.6g} is more than {bound:.6g}", got=have, expected=f"at most {bound:.12g}")
+        raise Contradiction(
+            f"{message}: {have:.6g} is more than {bound:.6g}", got=have, expected=f"at most {bound:.12g}"
+        )
 
 
 def assert_monotone(values: ArrayLike, message: str, *, increasing: bool = True, slack: float = EXACT) -> None:
@@ -137,7 +141,8 @@ def describe(value: object) -> str:
 def _close(have: Array, want: Array, within: float) -> NDArray[np.bool_]:
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(have - want) <= within * np.maximum(1.0, np.abs(want))
-    return (near & np.isfinite(want)) | (have == want) | (np.isnan(have) & np.isnan(want))
+    close: NDArray[np.bool_] = (near & np.isfinite(want)) | (have == want) | (np.isnan(have) & np.isnan(want))
+    return close
 
 
 def _is_nan(got: object) -> bool:

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -49,7 +50,7 @@ class Tree:
         sys.meta_path.append(_BareImports(self.folder))
 
 
-class _BareImports:
+class _BareImports(MetaPathFinder):
     """Last on sys.meta_path: `import closed_form` of a module of the tree is `student.closed_form`."""
 
     def __init__(self, folder: Path) -> None:
@@ -64,7 +65,7 @@ class _BareImports:
         return ModuleSpec(name, _Alias(f"{PACKAGE}.{name}"))
 
 
-class _Alias:
+class _Alias(Loader):
     """A loader that hands out a module under a second name."""
 
     def __init__(self, name: str) -> None:
@@ -76,5 +77,5 @@ class _Alias:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run; the import system has put the alias's spec on the module, which relative imports would read."""
+        """Nothing to run; but the import system gave the module the alias's spec, which relative imports would read."""
         module.__spec__ = self._own_spec

@@ -149,7 +149,8 @@ def demo_closed_form(plot: Path | None = None) -> dict[str, display.Table]:
                 point = optimal_policy(R_TRUE, PI_REF, beta)
                 x, y = kl(point, PI_REF), point @ R_TRUE
                 right.plot(x, y, "o", color=display.BLUE)
-                right.annotate(f"β = {beta:g}", (x, y), xytext=(6, -12), textcoords="offset points")
+                offset = (6, -12) if beta > 0.2 else (16, -4)
+                right.annotate(f"β = {beta:g}", (x, y), xytext=offset, textcoords="offset points")
             right.axvline(-np.log(PI_REF[0]), color=display.GREY, linestyle="--", label="−log π_ref(best)")
-            right.set(xlabel="KL(π*‖π_ref) in nats", ylabel="expected reward", title="Reward against KL")
+            right.set(xlabel="KL(π*‖π_ref) in nats", ylabel="expected reward", title="Reward against KL", xlim=(-0.1, 2.75))
     return tables

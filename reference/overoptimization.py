@@ -210,9 +210,9 @@ def demo_overoptimization(plot: Path | None = None) -> dict[str, display.Table]:
         first, gold = runs[0], np.array([run["gold"] for run in runs])
         with display.figure(plot / "overoptimization.png", 3, "Best-of-n by an imperfect reward model") as (left, mid, right):
             left.plot(first["kl"], first["proxy"], "o-", color=display.BLUE, label="reward model's score")
-            left.plot(first["kl"], first["gold_select"], "^:", color=display.GREEN, label="true reward, picked by itself")
+            left.plot(first["kl"], first["gold_select"], "^:", color=display.GREEN, label="true reward, picked by itself (same n)")
             left.plot(first["kl"], first["gold"], "s--", color=display.RED, label="true reward")
-            left.set(xlabel="exact KL in nats", ylabel="expected reward", title="Seed 0")
+            left.set(xlabel="exact KL of picking by the reward model, in nats", ylabel="expected reward", title="Seed 0")
             mid.semilogx(N_LIST, gold.T, color=display.GREY, alpha=0.35, linewidth=1)
             mid.semilogx(N_LIST, gold[0], "s--", color=display.RED, label="seed 0")
             mid.semilogx(N_LIST, gold.mean(axis=0), "D-", color=display.BLUE, label="mean of 20 seeds")

@@ -39,7 +39,11 @@ def doubles(impl) -> None:
         ("return x * x", Outcome.FAILED, "the values differ"),
         ("raise NotImplementedError", Outcome.TODO, "double is still to be written"),
         ("raise NotImplementedError('soon')", Outcome.TODO, "double is still to be written"),
-        ("return helper(x)\ndef helper(x):\n    raise NotImplementedError", Outcome.TODO, "helper is still to be written"),
+        (
+            "return helper(x)\ndef helper(x):\n    raise NotImplementedError",
+            Outcome.TODO,
+            "helper is still to be written",
+        ),
         ("raise ValueError('x: no')", Outcome.FAILED, "ValueError: x: no\n  shapes.py, line"),
         ("raise SystemExit", Outcome.FAILED, "SystemExit"),
         ("raise GeneratorExit", Outcome.FAILED, "GeneratorExit"),
@@ -187,7 +191,9 @@ def test_a_stub_is_told_from_a_failure(make: Make) -> None:
 
 @pytest.mark.parametrize("statement", ["from .other import k", "from student.other import k", "from other import k"])
 def test_modules_of_a_tree_import_each_other_however_they_name_it(tmp_path: Path, statement: str) -> None:
-    tree = write_tree(tmp_path / "any_name", f"{statement}\ndef double(x):\n    return k(x)", other="def k(x): return x + x")
+    tree = write_tree(
+        tmp_path / "any_name", f"{statement}\ndef double(x):\n    return k(x)", other="def k(x): return x + x"
+    )
     impl = Impl(tree, OWNERS)
     assert impl.shapes.double(2.0) == 4.0
     assert impl.other.k(2.0) == 4.0

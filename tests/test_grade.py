@@ -122,7 +122,9 @@ def test_other_seeds_keep_the_marks(suite: Path, tmp_path: Path) -> None:
     ],
     ids=repr,
 )
-def test_a_command_line_that_makes_no_sense_is_named(suite: Path, tmp_path: Path, arguments: list[str], says: str) -> None:
+def test_a_command_line_that_makes_no_sense_is_named(
+    suite: Path, tmp_path: Path, arguments: list[str], says: str
+) -> None:
     run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree"), *arguments)
     assert run.returncode == 2
     assert says in run.stderr.replace("\n", " ")
