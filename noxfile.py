@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import logging
 import os
 import platform
 import shutil
@@ -151,7 +152,7 @@ def make_venv() -> None:
 
 
 def install(group: str) -> None:
-    """Installs the group with pip. torch goes first and alone, so that its index of builds for CPUs is asked but once."""
+    """Installs the group with pip. torch goes first and alone: only for it is an index of its own asked."""
     say(
         f"Installing the packages of group `{group}` into .venv, once: a download of about {DOWNLOADS[group]},\n"
         "less what is there; 1.3 GB on disk. constraints.txt pins their versions; nothing outside this folder changes."
@@ -240,6 +241,8 @@ import nox  # noqa: E402  (not installed before this line)
 
 nox.options.default_venv_backend = "none"
 nox.options.sessions = []
+# nox looks for uv even where no session has an environment to make; that it found none is no news to a student.
+logging.getLogger("nox").addFilter(lambda record: record.msg != "uv binary not found.")
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> int:
@@ -312,7 +315,12 @@ def tests(session: nox.Session) -> None:
         "lint": ["-m", "ruff", "check"],
         "format": ["-m", "ruff", "format", "--check"],
         "types": ["-m", "mypy"],
-        "imports": ["-c", "import importlinter.cli; importlinter.cli.lint_imports_command()", "--no-cache"],
+        "imports": [
+            "-c",
+            "import importlinter.cli; importlinter.cli.lint_imports_command()",
+            "--no-logo",
+            "--no-cache",
+        ],
         "stubs": ["-m", "harness", "stubs", "--check"],
         "reference": ["-m", "harness", "grade", "--tree", "reference"],
         "tests": pytest,

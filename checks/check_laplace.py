@@ -21,16 +21,17 @@ from harness.tolerance import (
     assert_leaves_arguments_alone,
     assert_monotone,
     assert_true,
-    number,
     vector,
 )
 
 M, D = 7, 3
+WEAK = 1e-6
+"""For answers that a plane separates: optimisers that look at differences of the loss stop 4e-8 from the mode (measured)."""
 HUGE = (710.0, 800.0, 1e4, 1e308, np.inf)
 SHAPES = ((1,), (5,), (2, 3), (1, 1), (2, 1, 4), (0,), ())
 
-strengths = st.lists(st.integers(1, 1000), min_size=5, max_size=5).map(lambda values: np.array(values, dtype=np.float64))
-labels = st.lists(st.integers(0, 1), min_size=M, max_size=M).map(lambda values: np.array(values, dtype=np.float64))
+strengths = st.lists(st.integers(1, 1000), min_size=5, max_size=5).map(lambda a: np.array(a, dtype=np.float64))
+labels = st.lists(st.integers(0, 1), min_size=M, max_size=M).map(lambda y: np.array(y, dtype=np.float64))
 probabilities = st.integers(1, 99).map(lambda hundredths: hundredths / 100)
 prior_precisions = st.integers(5, 500).map(lambda hundredths: hundredths / 100)
 
@@ -78,16 +79,14 @@ def check_sigmoid_of_opposite_arguments_adds_up_to_one(impl, x):
 
 @fact(function="sigmoid", hint="Far left s(x) is small, not zero and not constant: do not clip the argument early.")
 def check_sigmoid_decays_like_exp(impl):
-    r"""Far to the left the logistic function is the exponential function, and far to the right it is 1 minus that.
+    r"""Far to the left the logistic function is the exponential function.
 
         exp(x) - exp(2 x) <= s(x) <= exp(x)
 
     Source: s(x) = exp(x) s(-x), and 1 - exp(x) <= s(-x) <= 1.
     """
     x = np.linspace(-36.0, -10.0, 53)
-    left, right = vector(impl.laplace.sigmoid(x), 53), vector(impl.laplace.sigmoid(-x), 53)
-    assert_exact(left, np.exp(x))
-    assert_exact(1.0 - right, np.exp(x))
+    assert_exact(impl.laplace.sigmoid(x), np.exp(x))
 
 
 @fact(function="sigmoid", hint="inf/inf is NaN: choose a form in which nothing but a harmless term overflows.")
@@ -106,7 +105,10 @@ def check_sigmoid_is_zero_or_one_at_huge_arguments(impl):
         assert_exact(impl.laplace.sigmoid(-huge), 0.0)
 
 
-@fact(function="sigmoid", hint="No entry may depend on its neighbours: no shift by a maximum, no branch for a whole array.")
+@fact(
+    function="sigmoid",
+    hint="No entry may depend on its neighbours: no shift by a maximum, no branch for a whole array.",
+)
 def check_sigmoid_acts_on_each_entry_alone(impl, seed):
     r"""An entry's value is the same in every company: among huge entries, among thousands, on its own.
 
@@ -115,12 +117,12 @@ def check_sigmoid_acts_on_each_entry_alone(impl, seed):
     Source: the definition, element by element.
     """
     rng = np.random.default_rng(seed)
-    odds = rng.uniform(0.1, 10.0, 3001)
-    probability = odds / (1 + odds)
-    assert_exact(impl.laplace.sigmoid(np.log(odds)), probability)
-    for i, huge in enumerate([-1000.0, 1000.0, -np.inf, np.inf]):
-        assert_exact(impl.laplace.sigmoid(np.array([np.log(odds[i]), huge])), [probability[i], float(huge > 0)])
-        assert_exact(impl.laplace.sigmoid(float(np.log(odds[i]))), probability[i])
+    odds = np.exp(rng.uniform(-3.0, 3.0, 3001))
+    assert_exact(impl.laplace.sigmoid(np.log(odds)), odds / (1 + odds))
+    for ratio in (1 / 5, 5.0):
+        for huge in (-1000.0, 1000.0):
+            company = np.array([np.log(ratio), huge])
+            assert_exact(impl.laplace.sigmoid(company), [ratio / (1 + ratio), float(huge > 0)])
 
 
 @fact(function="sigmoid", hint="Scalars, matrices and empty arrays come back in the shape in which they came.")
@@ -170,7 +172,7 @@ def check_sigmoid_leaves_its_argument_alone(impl):
     function="fit_laplace",
     defines=True,
     weight=3,
-    hint="At the mode the gradient of likelihood and prior together is 0; the covariance is the inverse of the Hessian there.",
+    hint="At the mode the gradient of likelihood and prior together is 0; cov is the inverse of the Hessian there.",
 )
 @settings(max_examples=25)
 @given(matrices(M, D), labels, prior_precisions)
@@ -250,7 +252,10 @@ def check_every_repetition_of_a_comparison_counts(impl, U, Y, lam, times):
         assert_exact(k * spread, cov, within=100 * EXACT)
 
 
-@fact(function="fit_laplace", hint="A direction in which no comparison differs keeps its prior: mean 0 and variance 1/lam.")
+@fact(
+    function="fit_laplace",
+    hint="A direction in which no comparison differs keeps its prior: mean 0 and variance 1/lam.",
+)
 def check_unseen_direction_keeps_its_prior(impl, seed):
     r"""The data say nothing about a direction v that is orthogonal to every u; the prior stays as it was.
 
@@ -285,21 +290,30 @@ def check_posterior_is_right_for_every_size(impl, seed):
         assert_laplace(impl.laplace.fit_laplace(U, Y, 1.3), U, Y, 1.3)
 
 
-@fact(function="fit_laplace", hint="Features may be large: iterate until the gradient is 0, and let no logarithm overflow.")
+@fact(
+    function="fit_laplace",
+    hint="Features may be large: iterate until the gradient is 0, and let no logarithm overflow.",
+)
 def check_posterior_is_right_for_features_of_size_60(impl, seed):
     r"""Features are used as they are: a column of size 60 needs more steps, not another answer.
 
-        U^T (Y - s(U w)) = lam w   for |U_ij| of about 20 and 60, where U w saturates s on the way
+        U^T (Y - s(U w)) = lam w   for |U_ij| of about 20 and 60, answers with and without errors
 
     Source: Bishop 2006, section 4.5.1, equations 4.142 to 4.144.
     """
     rng = np.random.default_rng(seed)
-    for size in (20.0, 60.0):
+    for size, lam in ((20.0, 1.0), (60.0, 1.0), (60.0, 0.05)):
         U, Y = answered_comparisons(rng, 40, D, size=size)
-        assert_laplace(impl.laplace.fit_laplace(U, Y, 1.0), U, Y, 1.0)
+        assert_laplace(impl.laplace.fit_laplace(U, Y, lam), U, Y, lam)
+        # Newton's method takes about 15 steps here; the curvature at the mode is weak, so the tolerance is wider.
+        Y = (U @ rng.standard_normal(D) > 0).astype(np.float64)
+        assert_laplace(impl.laplace.fit_laplace(U, Y, lam), U, Y, lam, within=WEAK)
 
 
-@fact(function="fit_laplace", hint="Follow prior_precision from very weak to very strong priors, for separable answers too.")
+@fact(
+    function="fit_laplace",
+    hint="Follow prior_precision from very weak to very strong priors, for separable answers too.",
+)
 def check_posterior_is_right_for_weak_and_strong_priors(impl, seed):
     r"""Answers that a plane separates have a finite mode under every prior; a strong prior leaves only the first step.
 
@@ -311,10 +325,10 @@ def check_posterior_is_right_for_weak_and_strong_priors(impl, seed):
     m = 11
     U = rng.standard_normal((m, D))
     Y = (U @ rng.standard_normal(D) > 0).astype(np.float64)
-    for lam in (1e-3, 1e-2, 0.1, 10.0, 1e3):
+    for lam in (1e-3, 0.05, 0.5, 10.0, 1e3):
         w, cov = posterior(impl.laplace.fit_laplace(U, Y, lam), D)
         assert_at_most(w @ w, 2 * m * np.log(2) / lam, "|w|^2 for separable answers")
-        assert_laplace((w, cov), U, Y, lam)
+        assert_laplace((w, cov), U, Y, lam, within=WEAK)
     lam = 1e6
     w, cov = posterior(impl.laplace.fit_laplace(U, Y, lam), D)
     assert_exact(lam * w, U.T @ (Y - 0.5), within=0.02)
@@ -392,7 +406,11 @@ def check_samples_are_gaussian(impl, seed):
     lengths.check(histogram((z[: lengths.n] ** 2).sum(axis=1), length), "squared lengths of whitened draws")
 
 
-@fact(function="posterior_samples", false_alarm=2 * ALPHA, hint="Each row has noise of its own: no mirrored, reused or chained draws.")
+@fact(
+    function="posterior_samples",
+    false_alarm=2 * ALPHA,
+    hint="Each row has noise of its own: no mirrored, reused or chained draws.",
+)
 def check_rows_are_independent(impl, seed):
     r"""Two rows of one call, next to each other or half a sample apart, are independent.
 
@@ -411,7 +429,11 @@ def check_rows_are_independent(impl, seed):
     design.check(np.hstack([draws[: design.n], draws[design.n :]]), both, covs, "draws half a sample apart")
 
 
-@fact(function="posterior_samples", false_alarm=ALPHA, hint="A single draw is as random as one among many, and rng goes on between calls.")
+@fact(
+    function="posterior_samples",
+    false_alarm=ALPHA,
+    hint="A single draw is as random as one among many, and rng goes on between calls.",
+)
 def check_small_calls_are_as_random_as_large_ones(impl, seed):
     r"""Calls for one draw and for two draws give three independent draws, and so do the next calls.
 
@@ -431,7 +453,11 @@ def check_small_calls_are_as_random_as_large_ones(impl, seed):
     design.check(draws, np.tile(w, 3), np.kron(np.eye(3), cov), "draws of small calls")
 
 
-@fact(function="posterior_samples", false_alarm=4 * ALPHA, hint="Add nothing to the covariance: tiny and huge variances are right as they are.")
+@fact(
+    function="posterior_samples",
+    false_alarm=4 * ALPHA,
+    hint="Add nothing to the covariance: tiny and huge variances are right as they are.",
+)
 def check_spread_is_right_at_every_scale(impl, seed):
     r"""Variances of 1e-12 or 1e12, of very different sizes side by side, and a single dimension are no special cases.
 
@@ -503,7 +529,10 @@ def check_sherman_morrison_covariance_update_is_the_inverse_identity(impl, cov, 
     assert_exact(impl.laplace.sherman_morrison_update(cov, u, p), updated(cov, [(u, p)]))
 
 
-@fact(function="sherman_morrison_update", hint="The determinant shrinks by the same factor that stands in the update's denominator.")
+@fact(
+    function="sherman_morrison_update",
+    hint="The determinant shrinks by the same factor that stands in the update's denominator.",
+)
 def check_update_divides_the_determinant_by_what_was_learnt(impl, seed):
     r"""The volume of the posterior shrinks by 1 + p(1-p) u^T C u, in one dimension and in a dozen.
 
@@ -520,7 +549,11 @@ def check_update_divides_the_determinant_by_what_was_learnt(impl, seed):
         assert_exact(shrinkage, np.log(1 + p * (1 - p) * (u @ cov @ u)), within=1e-6)
 
 
-@fact(function="sherman_morrison_update", weight=2, hint="Each update starts from the covariance it is given, and remembers nothing.")
+@fact(
+    function="sherman_morrison_update",
+    weight=2,
+    hint="Each update starts from the covariance it is given, and remembers nothing.",
+)
 def check_updates_commute_and_add_up(impl, seed):
     r"""Comparisons taken one by one, in any order and repeated, give what all of them give at once.
 
@@ -558,7 +591,10 @@ def check_update_shrinks_in_one_direction_only(impl, cov, u, p):
     assert_exact(rest @ new, rest @ cov, "an uncorrelated direction changed", within=4 * EXACT)
 
 
-@fact(function="sherman_morrison_update", hint="A certain answer (p = 0 or 1) or equal features (u = 0) teach nothing: divide by neither.")
+@fact(
+    function="sherman_morrison_update",
+    hint="A certain answer (p = 0 or 1) or equal features (u = 0) teach nothing: divide by neither.",
+)
 @given(covariances(D), vectors(D))
 def check_void_comparison_changes_nothing(impl, cov, u):
     r"""An answer that is known beforehand, and a comparison of equal features, leave the covariance as it is.
@@ -571,20 +607,6 @@ def check_void_comparison_changes_nothing(impl, cov, u):
         assert_exact(impl.laplace.sherman_morrison_update(cov, u, p), cov)
         assert_exact(impl.laplace.sherman_morrison_update(cov, np.zeros(D), p), cov)
     assert_exact(impl.laplace.sherman_morrison_update(cov, np.zeros(D), 0.37), cov)
-
-
-@fact(function="sherman_morrison_update", hint="Which reply is called A is a matter of words: p and 1 - p, u and -u must agree.")
-@given(covariances(D), vectors(D), st.sampled_from([0.5, 0.49, 0.9, 0.02]))
-def check_update_does_not_know_which_reply_is_a(impl, cov, u, p):
-    r"""Exchanging the replies changes the sign of u and swaps p with 1 - p; the update stays.
-
-        C'(u, p) = C'(-u, p) = C'(u, 1-p)
-
-    Source: p (1-p) u u^T is even in both.
-    """
-    new = array(impl.laplace.sherman_morrison_update(cov, u, p), (D, D))
-    assert_exact(impl.laplace.sherman_morrison_update(cov, -u, p), new)
-    assert_exact(impl.laplace.sherman_morrison_update(cov, u, 1 - p), new)
 
 
 @fact(function="sherman_morrison_update", hint="A small p(1-p) still counts where u is long: do not clip p.")
@@ -605,7 +627,10 @@ def check_nearly_certain_answer_counts_by_its_weight(impl, seed):
     assert_exact(impl.laplace.sherman_morrison_update(cov, long, 0.3), updated(cov, [(long, 0.3)]))
 
 
-@fact(function="sherman_morrison_update", hint="The formula has no scale of its own: no jitter, no threshold below which nothing happens.")
+@fact(
+    function="sherman_morrison_update",
+    hint="The formula has no scale of its own: no jitter, no threshold below which nothing happens.",
+)
 def check_update_follows_the_units_of_the_features(impl, seed):
     r"""Measuring the weights in other units scales covariance and update alike; no change is too small to be made.
 
@@ -616,7 +641,7 @@ def check_update_follows_the_units_of_the_features(impl, seed):
     rng = np.random.default_rng(seed)
     cov, u = random_covariance(rng, D), rng.standard_normal(D)
     for c in (1e-3, 1.0, 1e3, 1e5):
-        for length in (1.0, 0.1, 1e-3):
+        for length in (1.0, 0.1, 1e-3, 4e-4):
             new = array(impl.laplace.sherman_morrison_update(c**2 * cov, length * u / c, 0.3), (D, D))
             assert_exact(new / c**2, updated(cov, [(length * u, 0.3)]))
 
@@ -642,8 +667,8 @@ def posterior(got, d):
     return vector(got[0], d), array(got[1], (d, d))
 
 
-def assert_laplace(got, U, Y, lam):
-    """`got` is the mode of the log posterior and the inverse of the curvature there, both to EXACT."""
+def assert_laplace(got, U, Y, lam, *, within=EXACT):
+    """`got` is the mode of the log posterior and the inverse of the curvature there, both to `within`."""
     d = U.shape[1]
     w, cov = posterior(got, d)
     p = expit(U @ w)
@@ -652,9 +677,10 @@ def assert_laplace(got, U, Y, lam):
     size = max(1.0, float(np.abs(w).max()))
     # To first order this is how far w is from the mode.
     distance = np.abs(np.linalg.solve(curvature, gradient))
-    assert_true(bool((distance <= EXACT * size).all()), "the log posterior has a slope at w", got=gradient, expected=np.zeros(d))
-    # A w that is right to EXACT moves the logits by up to EXACT |u|_1, and the curvature relatively by as much.
-    within = EXACT * (1 + size * float(np.abs(U).sum(axis=1).max()))
+    flat = bool((distance <= within * size).all())
+    assert_true(flat, "the gradient of the log posterior at w is not 0", got=gradient, expected=np.zeros(d))
+    # A w that is right to `within` moves the logits by up to within |u|_1, and the curvature relatively by as much.
+    within *= 1 + size * float(np.abs(U).sum(axis=1).max())
     assert_exact(cov, np.linalg.inv(curvature), "cov is not the inverse curvature at w", within=within)
 
 

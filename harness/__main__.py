@@ -5,6 +5,7 @@ understood; 3 our own fault.
 """
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
@@ -53,6 +54,13 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--reseed", type=_natural, default=0, metavar="N", help="other seeds and inputs for the same facts"
     )
+    grade.add_argument("--require", choices=["full", "partial", "process"], help="refuse to grade below this isolation")
+    grade.add_argument(
+        "--isolation", choices=["auto", "process"], default="auto", help="how submissions are kept apart"
+    )
+    grade.add_argument("--debug", action="store_true", help="run in this process, for breakpoint(); never with --out")
+    grade.add_argument("--pdb", action="store_true", help="with --debug: stop in the debugger where the code raises")
+    grade.add_argument("--without-layer", action="append", default=[], help=argparse.SUPPRESS)
     grade.set_defaults(verb=_grade)
 
     stubs = verbs.add_parser("stubs", help="write the student tree from the reference")
@@ -72,17 +80,32 @@ def _natural(text: str) -> int:
 
 def _grade(options: argparse.Namespace) -> int:
     from harness import grading, result, terminal
+    from harness.sandbox.probe import Level
 
+    if options.debug and options.out:
+        raise UsageError("--debug runs without a boundary, so its marks are not written: leave out --debug or --out")
+    if options.pdb and not options.debug:
+        raise UsageError("--pdb needs --debug, which runs your code in this process")
     console = Console(highlight=False)
-    points = options.points or options.suite / "points.toml"
     request = grading.Request(
-        options.tree, options.suite, points, options.reference, tuple(options.only), options.reseed
+        tree=options.tree,
+        suite=options.suite,
+        points=options.points or options.suite / "points.toml",
+        reference=options.reference,
+        only=tuple(options.only),
+        reseed=options.reseed,
+        process=options.isolation,
+        require=Level[options.require.upper()] if options.require else Level.NONE,
+        without=tuple(options.without_layer),
+        debug=options.debug,
+        pdb=options.pdb,
     )
     plan = grading.plan(request)
     path = options.out and _result_file(options.out)
     if path:
-        result.write(grading.record(plan, {}, {}, 0.0, "the run did not end"), path)
-    with terminal.progress_bar(console, len(plan.facts)) as progress:
+        result.write(grading.record(plan, {}, message="the run did not end"), path)
+    bar = contextlib.nullcontext() if options.debug else terminal.progress_bar(console, len(plan.facts))
+    with bar as progress:
         graded = grading.grade(plan, progress)
     terminal.report(graded, console, str(options.tree))
     if path:
@@ -102,7 +125,13 @@ def _result_file(folder: Path) -> Path:
 
 
 def _stubs(options: argparse.Namespace) -> int:
-    raise NotImplementedError
+    from harness import stubs
+
+    targets = {options.out: stubs.generate(options.source), options.given: stubs.given_modules(options.source)}
+    act = stubs.check if options.check else stubs.write
+    lines = [line for folder, files in targets.items() for line in act(folder, files)]
+    print("\n".join(lines) or "up to date")
+    return MARKS_LOST if options.check and lines else ALL_HOLD
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
-"""The one kind of error that a user can mend."""
+"""Whose fault an error is."""
 
 
 class UsageError(Exception):
     """The command line, a file or the submission cannot be understood: the message names it and says what to do."""
+
+
+class GraderFault(Exception):
+    """The grader itself failed, or the place where it runs: not the submission.s fault; no marks are published."""

@@ -1,8 +1,11 @@
 """One fact on one implementation: the verdict, and the evidence for it."""
 
+import functools
 import inspect
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
@@ -12,8 +15,9 @@ import msgspec
 import numpy as np
 
 from harness import statistics
+from harness.errors import GraderFault
 from harness.facts import Check, Fact, seed_of
-from harness.impl import Call, Impl, Raised, Todo
+from harness.impl import Call, Crashed, Impl, Raised, Timeout, Todo
 from harness.replay import shown, snippet
 from harness.tolerance import Contradiction
 
@@ -40,61 +44,115 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The outcome of one fact. `replay` is plain Python that makes the last call again, on the unrounded input."""
+    """The outcome of one fact.
+
+    replay: plain Python that makes the last call again, on the unrounded input.
+    lent: the fact holds with the reference's functions in the place of the submission's other ones.
+    by_load: it timed out on the wall clock, so a loaded machine may have been the reason.
+    output: what the submission printed.
+    """
 
     outcome: Outcome
     evidence: Evidence = Evidence()
     replay: str = ""
+    lent: bool = False
+    by_load: bool = False
+    output: str = ""
     seconds: float = 0.0
 
 
 def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0) -> Verdict:
-    """Ask `impl` one fact. Never raises for anything that a submission does."""
-    impl.forget()
+    """Ask `impl` one fact, with its own helpers; if it fails, with lent ones. Never raises for what a submission does.
+
+    Either pass counts: a wrong helper costs only its own marks, and no right answer is harmed by lending.
+    """
     started = time.perf_counter()
-    with statistics.spending() as spent:
-        outcome, evidence = _outcome(fact, check, impl, reseed)
-    if sum(spent) > fact.false_alarm * (1 + 1e-9):
-        outcome = Outcome.ERROR
-        evidence = Evidence(
-            f"the fact declares a false-alarm rate of {fact.false_alarm:.1e} and spends {sum(spent):.1e}"
-        )
-    replay = snippet(impl.last) if impl.last is not None and outcome is Outcome.FAILED else ""
-    return Verdict(outcome, evidence, replay, time.perf_counter() - started)
+    verdict = _ask(fact, check, impl, reseed)
+    if verdict.outcome not in (Outcome.PASSED, Outcome.ERROR) and impl.backend.can_lend(fact):
+        lent = _ask(fact, check, impl, reseed, lend=True)
+        if lent.outcome is Outcome.PASSED:
+            verdict = msgspec.structs.replace(lent, lent=True)
+    return msgspec.structs.replace(verdict, seconds=time.perf_counter() - started)
 
 
-def _outcome(fact: Fact, check: Check, impl: Impl, reseed: int) -> tuple[Outcome, Evidence]:
+def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, lend: bool = False) -> Verdict:
+    found: list[Verdict] = []
+    try:
+        impl.begin(fact, seed_of(fact.id, reseed), lend)
+        with statistics.spending() as spent:
+            verdict = _verdict(fact, check, impl, reseed, found)
+        if sum(spent) > fact.false_alarm * (1 + 1e-9):
+            message = f"the fact declares a false-alarm rate of {fact.false_alarm:.1e} and spends {sum(spent):.1e}"
+            verdict = Verdict(Outcome.ERROR, Evidence(message))
+        return msgspec.structs.replace(verdict, output=impl.backend.end())
+    except Exception:  # the boundary itself: no answer of a submission gets here
+        return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
+
+
+def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, found: list[Verdict]) -> Verdict:
+    """Run the check once. A failure that was found before time ran out, say while it was made smaller, counts."""
     arguments: dict[str, Any] = {"impl": impl}
     if "seed" in inspect.signature(check).parameters:
         arguments["seed"] = seed_of(fact.id, reseed)
     if reseed and hasattr(check, "hypothesis"):
         hypothesis.seed(seed_of(fact.id, reseed))(check)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _noting_failures(check, impl, found):
             check(**arguments)
     except Todo as todo:
-        return Outcome.TODO, Evidence(str(todo))
-    except Contradiction as found:
-        values = {
-            name: shown(value)
-            for name, value in (("got", found.got), ("expected", found.expected))
-            if value is not None
-        }
-        return Outcome.FAILED, Evidence(found.message, input=_input(impl.last), **values)
-    except Raised as raised:
-        return Outcome.FAILED, Evidence(raised.message, input=_input(impl.last))
+        return Verdict(Outcome.TODO, Evidence(str(todo)))
+    except (Timeout, Crashed) as ended:
+        if found:
+            return found[-1]
+        outcome = Outcome.TIMEOUT if isinstance(ended, Timeout) else Outcome.CRASHED
+        return Verdict(outcome, Evidence(str(ended), input=_input(impl.last)), by_load=getattr(ended, "by_load", False))
+    except (Contradiction, Raised) as error:
+        return _failed(error, impl)
     except hypothesis.errors.FlakyFailure:
-        return Outcome.FAILED, Evidence("two answers for one input", input=_input(impl.last))
-    except (hypothesis.errors.HypothesisException, OSError, MemoryError):
-        return Outcome.ERROR, Evidence(traceback.format_exc(limit=-5))
+        return Verdict(Outcome.FAILED, Evidence("two answers for one input", input=_input(impl.last)))
+    except (hypothesis.errors.HypothesisException, GraderFault, OSError, MemoryError):
+        return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
     except Exception as error:
         # After an answer was given, a fact can only stumble over that answer: the student must not be able to void
         # a score with it. Before, the fault is the suite's.
         if impl.last is None:
-            return Outcome.ERROR, Evidence(traceback.format_exc(limit=-5))
+            return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
         message = f"the answer cannot be used as the docstring promises ({type(error).__name__}: {error})"
-        return Outcome.FAILED, Evidence(message, input=_input(impl.last))
-    return Outcome.PASSED, Evidence()
+        return Verdict(Outcome.FAILED, Evidence(message, input=_input(impl.last)), snippet(impl.last))
+    return Verdict(Outcome.PASSED)
+
+
+def _failed(error: Contradiction | Raised, impl: Impl) -> Verdict:
+    values = {}
+    if isinstance(error, Contradiction):
+        pairs = (("got", error.got), ("expected", error.expected))
+        values = {name: shown(value) for name, value in pairs if value is not None}
+    replay = snippet(impl.last) if impl.last is not None else ""
+    return Verdict(Outcome.FAILED, Evidence(error.message, input=_input(impl.last), **values), replay)
+
+
+@contextmanager
+def _noting_failures(check: Check, impl: Impl, found: list[Verdict]) -> Iterator[None]:
+    """While the block runs, note each failure that Hypothesis sees; the last is the smallest so far."""
+    handle = getattr(check, "hypothesis", None)
+    if handle is None:
+        yield
+        return
+    inner = handle.inner_test
+
+    @functools.wraps(inner)
+    def noting(*arguments: Any, **keywords: Any) -> None:
+        try:
+            inner(*arguments, **keywords)
+        except (Contradiction, Raised) as error:
+            found.append(_failed(error, impl))
+            raise
+
+    handle.inner_test = noting
+    try:
+        yield
+    finally:
+        handle.inner_test = inner
 
 
 def _input(call: Call | None) -> str:

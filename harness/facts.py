@@ -27,6 +27,9 @@ import hypothesis
 import msgspec
 
 Check = Callable[..., None]
+SECONDS = 4.0
+"""The usual limit of a fact, in CPU seconds of the machine where the limits were chosen."""
+
 AnyCheck = TypeVar("AnyCheck", bound=Check)
 
 # The explain phase costs 0.5 to 1 s per failing fact; a deadline would make speed a fact; a database would carry
@@ -57,6 +60,7 @@ class Bookkeeping(NamedTuple):
     weight: int
     defines: bool
     false_alarm: float
+    seconds: float
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -72,6 +76,7 @@ class Fact(msgspec.Struct, frozen=True):
     weight: int
     defines: bool
     false_alarm: float
+    seconds: float = SECONDS
 
     @property
     def name(self) -> str:
@@ -79,17 +84,24 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 def fact(
-    *, function: str, hint: str, weight: int = 1, defines: bool = False, false_alarm: float = 0.0
+    *,
+    function: str,
+    hint: str,
+    weight: int = 1,
+    defines: bool = False,
+    false_alarm: float = 0.0,
+    seconds: float = SECONDS,
 ) -> Callable[[AnyCheck], AnyCheck]:
     """Mark a check as a fact about `function`.
 
     hint: what to tell a student whose answer contradicts it. weight: its share of the function's points.
     defines: it *is* the function, on ordinary input; without it nothing is earned.
     false_alarm: the chance that a right answer fails, for facts that use `harness.statistics`.
+    seconds: the computing time that all calls of the fact may take; at least 10 times what the reference needs.
     """
 
     def mark(check: AnyCheck) -> AnyCheck:
-        check.bookkeeping = Bookkeeping(function, hint, weight, defines, false_alarm)  # type: ignore[attr-defined]
+        check.bookkeeping = Bookkeeping(function, hint, weight, defines, false_alarm, seconds)  # type: ignore[attr-defined]
         return check
 
     return mark

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import platform
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from fractions import Fraction
@@ -18,23 +19,26 @@ from harness import facts as suite_facts
 from harness.errors import UsageError
 from harness.evaluate import Evidence, Outcome, Verdict
 from harness.facts import Fact
+from harness.local import sources_of
 from harness.marks import marks, read_points, rounded
-from harness.plugin import Collector
+from harness.plugin import Collector, Job
 from harness.result import (
     SCHEMA,
     Environment,
     FactResult,
     FunctionMarks,
-    Isolation,
+    IsolationRecord,
     Result,
     Submission,
     SubmittedFile,
     Suite,
 )
+from harness.sandbox.intake import Taken, shadowed, take
+from harness.sandbox.probe import Isolation, Level
 
 
 class Request(NamedTuple):
-    """What to grade, and how."""
+    """What to grade, and how. process: "auto" or "process"; require: the least level of isolation."""
 
     tree: Path
     suite: Path
@@ -42,12 +46,18 @@ class Request(NamedTuple):
     reference: Path
     only: tuple[str, ...] = ()
     reseed: int = 0
+    process: str = "auto"
+    require: Level = Level.NONE
+    without: tuple[str, ...] = ()
+    debug: bool = False
+    pdb: bool = False
 
 
 class Plan(NamedTuple):
-    """A request whose names are resolved: the chosen facts and the points of their functions."""
+    """A request that is understood: the submission in memory, the chosen facts, the points of their functions."""
 
     request: Request
+    submission: Taken
     facts: list[Fact]
     all_facts: int
     owners: dict[str, str]
@@ -58,21 +68,16 @@ Progress = Callable[[Fact, Outcome], None]
 
 
 def plan(request: Request) -> Plan:
-    """Check the tree, list the facts and choose those that --only names. No submission code runs."""
-    tree = request.tree
-    if not tree.is_dir():
-        raise UsageError(f"{tree}: no such folder; --tree takes the folder that holds closed_form.py, dpo.py, ...")
+    """List the facts, choose those that --only names, and read the submission. None of its code runs."""
     every = suite_facts.manifest(request.suite)
     chosen = select(every, request.only)
-    modules = {fact.module for fact in every}
-    if not any((tree / f"{module}.py").is_file() for module in modules):
-        raise UsageError(f"{tree}: none of the modules is there ({', '.join(sorted(modules))})")
+    given = sources_of(request.suite / "given")
+    submission = take(request.tree, {fact.module for fact in every}, given)
     points = read_points(request.points, every)
     functions = {fact.function for fact in chosen}
     owners = {fact.function: fact.module for fact in every}
-    return Plan(
-        request, chosen, len(every), owners, {name: value for name, value in points.items() if name in functions}
-    )
+    chosen_points = {name: value for name, value in points.items() if name in functions}
+    return Plan(request, submission, chosen, len(every), owners, chosen_points)
 
 
 def select(facts: Sequence[Fact], names: Iterable[str]) -> list[Fact]:
@@ -89,24 +94,22 @@ def select(facts: Sequence[Fact], names: Iterable[str]) -> list[Fact]:
 
 
 def grade(plan: Plan, progress: Progress | None = None) -> Result:
-    """Ask the tree every fact of the plan."""
+    """Ask the submission every fact of the plan."""
     started = time.perf_counter()
-    by_id = {fact.id: fact for fact in plan.facts}
-    verdicts: dict[str, Verdict] = {}
-    outputs: dict[str, str] = {}
-
-    def receive(fact_id: str, verdict: Verdict, output: str) -> None:
-        if fact_id in by_id and fact_id not in verdicts:
-            verdicts[fact_id], outputs[fact_id] = verdict, output
-            if progress:
-                progress(by_id[fact_id], verdict.outcome)
-
-    message = _run_pytest(plan, receive)
-    return record(plan, verdicts, outputs, time.perf_counter() - started, message)
+    run = _Run(plan, progress)
+    run.ask(plan.facts)
+    slowed = [fact for fact in plan.facts if fact.id in run.verdicts and run.verdicts[fact.id].by_load]
+    if slowed:
+        run.ask(slowed, alone=True)
+    return record(plan, run.verdicts, time.perf_counter() - started, run.isolation, run.message)
 
 
 def record(
-    plan: Plan, verdicts: Mapping[str, Verdict], outputs: Mapping[str, str], seconds: float, message: str = ""
+    plan: Plan,
+    verdicts: Mapping[str, Verdict],
+    seconds: float = 0.0,
+    isolation: Isolation | None = None,
+    message: str = "",
 ) -> Result:
     """Join the manifest with the verdicts: a fact without one is LOST, never passed."""
     lost = Verdict(Outcome.LOST, Evidence("the grader lost this fact: grade again"))
@@ -116,9 +119,10 @@ def record(
     exact = marks(plan.facts, outcomes, plan.points)
     score, max_score = rounded(exact.score), rounded(exact.max_score)
     request = plan.request
+    isolation = isolation or Isolation(Level.NONE, [])
     return Result(
         schema=SCHEMA,
-        submission=submission(request.tree),
+        submission=_submission(plan.submission, sources_of(request.suite / "given")),
         suite=Suite(_suite_digest(request), plan.all_facts, list(request.only)),
         environment=Environment(
             platform.python_version(), version("torch"), version("numpy"), platform.platform(), request.reseed
@@ -126,28 +130,29 @@ def record(
         complete=complete,
         score=round(sum(score.values()), 2) if complete else None,
         max_score=round(sum(max_score.values()), 2),
-        isolation=Isolation("none", ["process boundary"]),
+        isolation=IsolationRecord(str(isolation.level), isolation.leaks),
         functions=[
             FunctionMarks(plan.owners[name], name, score[name] if complete else None, max_score[name]) for name in score
         ],
-        facts=[_fact_result(fact, joined[fact.id], outputs.get(fact.id, "")) for fact in plan.facts],
+        facts=[_fact_result(fact, joined[fact.id]) for fact in plan.facts],
         seconds=round(seconds, 3),
         message=message,
     )
 
 
-def submission(tree: Path) -> Submission:
-    """The files of a tree, with their digests."""
+def _submission(taken: Taken, given: Collection[str]) -> Submission:
+    """The files that were taken, and those that were not, with the reasons."""
+    own = {name: data for name, data in taken.sources.items() if name not in given}
+    unused = {f"{name}.py": "never imported: a library has this name" for name in shadowed(own)}
     files = [
-        SubmittedFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in sorted(tree.glob("*.py"))
-        if path.is_file()
+        SubmittedFile(f"{name}.py", hashlib.sha256(data).hexdigest(), unused.get(f"{name}.py"))
+        for name, data in sorted(own.items())
     ]
-    whole = hashlib.sha256("".join(f"{file.name} {file.sha256}\n" for file in files).encode()).hexdigest()
-    return Submission(tree.resolve().name, whole, files)
+    files += [SubmittedFile(name, "", reason) for name, reason in sorted(taken.left_out.items())]
+    return Submission(taken.name, taken.digest(), files)
 
 
-def _fact_result(fact: Fact, verdict: Verdict, output: str) -> FactResult:
+def _fact_result(fact: Fact, verdict: Verdict) -> FactResult:
     return FactResult(
         id=fact.id,
         module=fact.module,
@@ -162,41 +167,80 @@ def _fact_result(fact: Fact, verdict: Verdict, output: str) -> FactResult:
         mistake=None,
         hint=fact.hint,
         replay=f"nox -s grade -- --only {fact.name}\n\n{verdict.replay}".rstrip(),
-        lent=False,
-        output=output,
+        lent=verdict.lent,
+        output=verdict.output,
         seconds=round(verdict.seconds, 4),
     )
 
 
-def _run_pytest(plan: Plan, receive: Callable[[str, Verdict, str], None]) -> str:
-    """Run the chosen facts under pytest and its workers; returns what went wrong with the run itself, or nothing.
+class _Run:
+    """The verdicts of a plan, as they come."""
 
-    Every option comes from here: a submission's folder, a pytest.ini, a conftest.py or an installed plugin has no say.
-    """
-    root = plan.request.suite.resolve().parent
-    collector = Collector(receive)
-    owners = ",".join(f"{function}={module}" for function, module in plan.owners.items())
-    options = [
-        *("-c", os.devnull, "--rootdir", str(root), "--import-mode", "importlib", "-p", "no:cacheprovider"),
-        *("-p", "no:terminal", "-p", "no:doctest", "-p", "no:unittest", "--noconftest"),
-        *("-p", "xdist.plugin", "-p", "harness.plugin", "--strict-markers"),
-        *("-n", str(workers(len(plan.facts))), "--dist", "worksteal", "--max-worker-restart", "4"),
-        *("-o", "python_files=check_*.py", "-o", "python_functions=check_*"),
-        *("--tree", str(plan.request.tree.resolve()), "--reseed", str(plan.request.reseed), "--owners", owners),
-    ]
-    with _environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTEST_ADDOPTS="", OMP_NUM_THREADS="1", PYTHONPATH=str(root)):
-        status = pytest.main([*options, *(str(root / fact.id) for fact in plan.facts)], plugins=[collector])
-    if status == pytest.ExitCode.INTERRUPTED:
-        raise KeyboardInterrupt
-    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or collector.errors:
-        return "\n".join([f"pytest ended with status {int(status)}", *collector.errors])
-    return ""
+    def __init__(self, plan: Plan, progress: Progress | None) -> None:
+        self._plan, self._progress = plan, progress
+        self._by_id = {fact.id: fact for fact in plan.facts}
+        self.verdicts: dict[str, Verdict] = {}
+        self.isolation: Isolation | None = None
+        self.message = ""
+
+    def ask(self, facts: Sequence[Fact], alone: bool = False) -> None:
+        """Run facts under pytest and its workers; `alone`, one after the other.
+
+        Every option comes from here: no file of a submission, no pytest.ini and no installed plugin has a say.
+        """
+        request = self._plan.request
+        root = request.suite.resolve().parent
+        collector = Collector(self._job(), self._receive)
+        here = ["-n", "0", "-s"]
+        spread = ["-n", "1" if alone else str(workers(len(facts))), "--dist", "worksteal", "--max-worker-restart", "4"]
+        options = [
+            *("-c", os.devnull, "--rootdir", str(root), "--import-mode", "importlib", "-p", "no:cacheprovider"),
+            *("-p", "no:terminal", "-p", "no:doctest", "-p", "no:unittest", "-p", "no:faulthandler", "--noconftest"),
+            *("-p", "xdist.plugin", "-p", "harness.plugin", "--strict-markers", *(here if request.debug else spread)),
+            *("-o", "python_files=check_*.py", "-o", "python_functions=check_*"),
+        ]
+        variables = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "OMP_NUM_THREADS": "1"}
+        with _environment(**variables, PYTHONPATH=str(root)):
+            status = pytest.main([*options, *(str(root / fact.id) for fact in facts)], plugins=[collector])
+        self.isolation = collector.isolation or self.isolation
+        if status == pytest.ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or collector.errors:
+            self.message = "\n".join([f"pytest ended with status {int(status)}", *collector.errors])
+
+    def _receive(self, fact_id: str, verdict: Verdict) -> None:
+        if fact_id in self._by_id:
+            self.verdicts[fact_id] = verdict
+            if self._progress:
+                self._progress(self._by_id[fact_id], verdict.outcome)
+
+    def _job(self) -> Job:
+        request = self._plan.request
+        return Job(
+            sources=self._plan.submission.sources,
+            owners=self._plan.owners,
+            process="here" if request.debug else request.process if sys.platform == "linux" else "process",
+            require=int(request.require),
+            reseed=request.reseed,
+            folder=f"{request.tree.resolve()}{os.sep}" if request.debug else "",
+            reference=str(request.reference.resolve()) if request.reference.is_dir() else "",
+            without=list(request.without),
+            pdb=request.pdb,
+        )
 
 
 def workers(facts: int) -> int:
-    """One worker per core, up to 4, for as many facts as are worth its start (about a second)."""
+    """At most 4, the cores and the free GB (a zygote takes a third of one); 8 facts each, to be worth its start."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(4, cores, facts // 8))
+    return max(1, min(4, cores, _free_gigabytes(), facts // 8))
+
+
+def _free_gigabytes() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 4
+    return next((int(line.split()[1]) >> 20 for line in lines if line.startswith("MemAvailable:")), 4)
 
 
 @contextmanager

@@ -2,37 +2,70 @@
 
 Loaded by name (`-p harness.plugin`) in the process that asks for the run and in its xdist workers. pytest only
 distributes the facts: each is evaluated here, and its verdict travels in the report. Nothing that a fact or a
-submission raises reaches pytest, so nothing can skip, fail or end its session.
+submission raises reaches pytest, so nothing can skip, fail or end its session. A worker holds the submission as bytes;
+only the process behind its client ever runs them.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
 
-from harness.evaluate import Verdict, evaluate
+from harness.evaluate import Evidence, Outcome, Verdict, evaluate
 from harness.facts import describe
 from harness.impl import Impl
+from harness.local import Local
+from harness.sandbox.backend import Confined
+from harness.sandbox.client import Client
+from harness.sandbox.lender import Lender
+from harness.sandbox.probe import Isolation, Level, probe
 
 VERDICT = "verdict"
-_impl = pytest.StashKey[Impl]()
+_grader = pytest.StashKey["Grader"]()
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What a worker needs to know. process: "auto", "process" (the portable one) or "here" (no boundary, to debug).
+
+    reference: the folder to lend from, or nothing. without: layers of confinement to leave off, for tests.
+    """
+
+    sources: dict[str, bytes]
+    owners: dict[str, str]
+    process: str
+    require: int
+    reseed: int = 0
+    folder: str = ""
+    reference: str = ""
+    without: list[str] = []
+    pdb: bool = False
 
 
 class Collector:
-    """In the process that asked for the run: receives verdicts as they come."""
+    """In the process that asked for the run: hands out the job and receives verdicts as they come."""
 
-    def __init__(self, receive: Callable[[str, Verdict, str], None]) -> None:
-        self._receive = receive
+    def __init__(self, job: Job, receive: Callable[[str, Verdict], None]) -> None:
+        self._job, self._receive = job, receive
         self.errors: list[str] = []
+        self.isolation: Isolation | None = None
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        if self._job.process == "here":
+            config.stash[_grader] = Grader(self._job)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["job"] = msgspec.to_builtins(self._job, builtin_types=(bytes,))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
             for name, value in report.user_properties:
                 if name == VERDICT:
-                    output = "".join(text for title, text in report.sections if title.startswith("Captured std"))
-                    self._receive(report.nodeid, msgspec.convert(value, Verdict), output)
+                    level, leaks, verdict = cast(tuple[int, list[str], Any], value)
+                    self._met(Isolation(Level(level), leaks))
+                    self._receive(report.nodeid, msgspec.convert(verdict, Verdict))
         if report.failed:
             self.errors.append(f"{report.nodeid}: {report.longreprtext}")
 
@@ -40,25 +73,69 @@ class Collector:
         if report.failed:
             self.errors.append(f"{report.nodeid}: {report.longreprtext}")
 
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("facts")
-    group.addoption("--tree", help="folder of the modules under test")
-    group.addoption("--reseed", type=int, default=0, help="other seeds and inputs for the same facts")
-    group.addoption("--owners", type=_owners, default={}, help="function=module,...: where each function stands")
+    def _met(self, isolation: Isolation) -> None:
+        """A run is as well isolated as its worst worker."""
+        if self.isolation is None or isolation.level < self.isolation.level:
+            self.isolation = isolation
 
 
-def _owners(text: str) -> dict[str, str]:
-    return dict(pair.split("=", 1) for pair in text.split(",") if pair)
+class Grader:
+    """A worker's submission, behind its boundary."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._client = _client(job)
+        self._isolation: Isolation | None = None
+        if self._client is None:
+            backend: Confined | Local = Local(job.sources, job.folder, job.pdb)
+        else:
+            lender = Lender(Path(job.reference), job.owners) if job.reference else None
+            backend = Confined(self._client, job.sources, job.owners, lender)
+        self._impl = Impl(backend, job.owners)
+
+    def ask(self, fact_id: str, check: Callable[..., None]) -> tuple[Isolation, Verdict]:
+        """The verdict on one fact, and how well the submission was isolated; below what was required nothing is run."""
+        if self._isolation is None:
+            self._isolation = Isolation(Level.NONE, []) if self._client is None else probe(self._client)
+        if self._isolation.level < self._job.require:
+            required = Level(self._job.require)
+            message = f"not run: isolation here is {self._isolation.level}, and {required} is required"
+            return self._isolation, Verdict(Outcome.ERROR, Evidence(message))
+        return self._isolation, evaluate(describe(fact_id, check), check, self._impl, self._job.reseed)
+
+    def close(self) -> None:
+        """Leave no process behind."""
+        if self._client is not None:
+            self._client.close()
 
 
-@pytest.fixture(scope="session")
-def impl(pytestconfig: pytest.Config) -> Impl:
-    """The implementation under test."""
-    if _impl not in pytestconfig.stash:
-        options = pytestconfig.option
-        pytestconfig.stash[_impl] = Impl(Path(options.tree), options.owners)
-    return pytestconfig.stash[_impl]
+def _client(job: Job) -> Client | None:
+    if job.process == "here":
+        return None
+    if job.process == "process":
+        from harness.sandbox.portable import Portable
+
+        return Portable()
+    from harness.sandbox.forked import Forked
+
+    return Forked(frozenset(job.without))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In a worker: start what takes seconds, beside the collection."""
+    job = getattr(config, "workerinput", {}).get("job")
+    if job is not None:
+        config.stash[_grader] = Grader(msgspec.convert(job, Job))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _grader in config.stash:
+        config.stash[_grader].close()
+
+
+@pytest.fixture
+def impl() -> None:
+    """Stands for the implementation that `evaluate` gives."""
 
 
 @pytest.fixture
@@ -68,8 +145,7 @@ def seed() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
-    fact = describe(pyfuncitem.nodeid, pyfuncitem.obj)
-    asked: Any = pyfuncitem.funcargs["impl"]
-    verdict = evaluate(fact, pyfuncitem.obj, asked, pyfuncitem.config.option.reseed)
-    pyfuncitem.user_properties.append((VERDICT, msgspec.to_builtins(verdict)))
+    isolation, verdict = pyfuncitem.config.stash[_grader].ask(pyfuncitem.nodeid, pyfuncitem.obj)
+    value = (int(isolation.level), isolation.leaks, msgspec.to_builtins(verdict))
+    pyfuncitem.user_properties.append((VERDICT, value))
     return True

@@ -44,7 +44,9 @@ class Environment(msgspec.Struct, frozen=True):
     reseed: int
 
 
-class Isolation(msgspec.Struct, frozen=True):
+class IsolationRecord(msgspec.Struct, frozen=True):
+    """level: none, process, partial or full. missing: what was not contained."""
+
     level: str
     missing: list[str]
 
@@ -83,7 +85,7 @@ class Result(msgspec.Struct, frozen=True):
     complete: bool
     score: float | None
     max_score: float
-    isolation: Isolation
+    isolation: IsolationRecord
     functions: list[FunctionMarks]
     facts: list[FactResult]
     seconds: float

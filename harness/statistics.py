@@ -83,7 +83,8 @@ class Multinomial(NamedTuple):
     """Counts over the cells of `law` have G = 2 sum N log(N / (n p)) <= threshold, but for `alpha`.
 
     The bound holds for every n and every law (Agrawal 2020): n KL(p_hat || p) has at most the moment generating
-    function of a Gamma(cells - 1, 1) variable; Chernoff's step gives exp(-x) (e x / (cells - 1))^(cells - 1) = alpha at G = 2 x.
+    function of a Gamma(cells - 1, 1) variable; Chernoff's step gives, with k = cells - 1,
+    exp(-x) (e x / k)^k = alpha  at  G = 2 x.
     """
 
     law: tuple[float, ...]
@@ -147,8 +148,8 @@ def g_statistic(counts: ArrayLike, law: ArrayLike) -> float:
 class GaussianSample(NamedTuple):
     """n draws of N(mean, cov) in d dimensions: mean, size and shape of the spread, each but for a third of `alpha`.
 
-    `check` whitens the draws to z: sum |z|^2 ~ chi2(n d) and n |mean z|^2 ~ chi2(d) are exact. The shape of the spread is
-    held by a bound on each entry of the second moment S = z'z/n: n S_ii ~ chi2(n), and S_ij = (A - B)/2 with n A and
+    `check` whitens the draws to z: sum |z|^2 ~ chi2(n d) and n |mean z|^2 ~ chi2(d) are exact. The shape of the spread
+    is held by a bound on each entry of the second moment S = z'z/n: n S_ii ~ chi2(n), and S_ij = (A - B)/2 with n A and
     n B ~ chi2(n); a union bound over entries and tails.
     """
 

@@ -1,31 +1,41 @@
-"""A tree of modules, imported from any folder under one package name.
+"""A tree of modules, imported from memory under one package name.
 
 Inside, `from .closed_form import kl`, `from student.closed_form import kl` and `from closed_form import kl` yield the
-same module, whatever the folder is called.
+same module. The finder stands last on `sys.meta_path`: a file of the tree never stands in for a library.
 """
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+import tokenize
+from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from pathlib import Path
+from io import BytesIO, TextIOWrapper
 from types import ModuleType
 
 PACKAGE = "student"
 
 
 class Tree:
-    """The modules of `folder`, imported on demand; an import that failed fails again without running twice."""
+    """Modules by name, from their sources; making one puts it in the place of any earlier one in this process.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
+    sources: the bytes of each module. folder: what stands before `name.py` in tracebacks.
+    """
+
+    def __init__(self, sources: Mapping[str, bytes], folder: str = "") -> None:
+        self.sources, self.folder = dict(sources), folder
         self._failed: dict[str, BaseException] = {}
-        self._install()
+        for finder in [finder for finder in sys.meta_path if isinstance(finder, _Finder)]:
+            sys.meta_path.remove(finder)
+            for name in finder.aliases:
+                sys.modules.pop(name, None)
+        for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
+            del sys.modules[name]
+        sys.meta_path.append(_Finder(self))
 
     def module(self, name: str) -> ModuleType:
-        """The module `name` of the tree; raises whatever its import raised."""
+        """The module `name`; raises what its import raised, each time the same."""
         if name in self._failed:
             raise self._failed[name]
         try:
@@ -34,39 +44,71 @@ class Tree:
             self._failed[name] = error
             raise
 
-    def _install(self) -> None:
-        """Make this the tree that PACKAGE means, in place of any earlier one."""
-        for finder in [finder for finder in sys.meta_path if isinstance(finder, _BareImports)]:
-            sys.meta_path.remove(finder)
-            for name in finder.served:
-                sys.modules.pop(name, None)
-        for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
-        package = ModuleType(PACKAGE)
-        package.__path__ = [str(self.folder)]
-        package.__spec__ = ModuleSpec(PACKAGE, None, is_package=True)
-        sys.modules[PACKAGE] = package
-        sys.meta_path.append(_BareImports(self.folder))
+    def filename(self, name: str) -> str:
+        """What tracebacks call the module."""
+        return f"{self.folder}{name}.py"
+
+    def loaded(self) -> list[ModuleType]:
+        """The modules of the tree that were imported so far."""
+        return [sys.modules[full] for name in self.sources if (full := f"{PACKAGE}.{name}") in sys.modules]
 
 
-class _BareImports(MetaPathFinder):
-    """Last on sys.meta_path: `import closed_form` of a module of the tree is `student.closed_form`."""
+def source_text(data: bytes) -> str:
+    """The text of a Python file: byte order mark, coding line and line ends as Python itself reads them."""
+    encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
+    return TextIOWrapper(BytesIO(data), encoding, newline=None).read()
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self.served = folder, set[str]()
+
+def source_lines(data: bytes) -> list[str]:
+    """The lines of a Python file; none if it cannot be read as text."""
+    try:
+        return source_text(data).splitlines()
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        return []
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, tree: Tree) -> None:
+        self._tree, self.aliases = tree, set[str]()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if path is not None or not (self._folder / f"{name}.py").is_file():
-            return None
-        self.served.add(name)
-        return ModuleSpec(name, _Alias(f"{PACKAGE}.{name}"))
+        package, _, module = name.rpartition(".")
+        if name == PACKAGE:
+            return ModuleSpec(name, _Package(self._tree), is_package=True)
+        if package == PACKAGE and module in self._tree.sources:
+            return ModuleSpec(name, _Source(self._tree, module), origin=self._tree.filename(module))
+        if not package and name in self._tree.sources:
+            self.aliases.add(name)
+            return ModuleSpec(name, _Alias(f"{PACKAGE}.{name}"))
+        return None
+
+
+class _Package(Loader):
+    """The package itself: its `__init__.py`, if the tree has one."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def exec_module(self, module: ModuleType) -> None:
+        if "__init__" in self._tree.sources:
+            _run(self._tree, "__init__", module)
+
+
+class _Source(Loader):
+    """A module of the tree."""
+
+    def __init__(self, tree: Tree, name: str) -> None:
+        self._tree, self._name = tree, name
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__file__ = self._tree.filename(self._name)
+        _run(self._tree, self._name, module)
 
 
 class _Alias(Loader):
-    """A loader that hands out a module under a second name."""
+    """A module of the tree under its bare name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -79,3 +121,8 @@ class _Alias(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Nothing to run; but the import system gave the module the alias's spec, which relative imports would read."""
         module.__spec__ = self._own_spec
+
+
+def _run(tree: Tree, name: str, module: ModuleType) -> None:
+    code = compile(source_text(tree.sources[name]), tree.filename(name), "exec", dont_inherit=True)
+    exec(code, module.__dict__)

@@ -1,5 +1,6 @@
 """Run the demos:  python -m PACKAGE [DEMO ...] [--plot DIR],  where PACKAGE is the folder this file lies in."""
 
+# given
 import argparse
 import importlib
 import os
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     unknown = [name for name in options.demos if name not in DEMOS]
     if unknown:
-        print(f"There is no demo {', '.join(unknown)}. Choose from: {', '.join(DEMOS)}.", file=sys.stderr)
+        print(f"There is no demo named {', '.join(unknown)}. Choose from: {', '.join(DEMOS)}.", file=sys.stderr)
         return 2
     if options.list:
         for name, demo in DEMOS.items():

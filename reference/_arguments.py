@@ -1,7 +1,7 @@
 """What the functions of this package accept as arguments.
 
-Each function returns the argument in the one form that the mathematics needs (never the caller's own array when that would be
-written to), or raises a ValueError that starts with the argument's name.
+Each function returns the argument in the one form that the mathematics needs (never the caller's own array when that
+would be written to), or raises a ValueError that starts with the argument's name.
 """
 
 import math

@@ -17,26 +17,26 @@ def best_of_n_distribution(scores: ArrayLike, pi_ref: ArrayLike, n: int) -> NDAr
 
         F(s)^n - F-(s)^n
 
-    Responses with the same score form a level. Given that the best draw lies in a level, it is still distributed like a draw
-    from pi_ref within the level: p_i / p_j = pi_ref_i / pi_ref_j whenever scores_i = scores_j. (So it is when the first best
-    draw is kept, and when one of the best draws is picked at random.)
+    Responses with the same score form a level. Given that the best draw lies in a level, it is still distributed like a
+    draw from pi_ref within the level: p_i / p_j = pi_ref_i / pi_ref_j whenever scores_i = scores_j. (So it is when the
+    first best draw is kept, and when one of the best draws is picked at random.)
 
     Source: Beirami et al. 2025, section 2, for distinct scores; the rule for ties follows from the definition.
 
     Args:
-        scores: (K,) floats or integers, in any order. Two scores tie when they are equal as floats.
-        pi_ref: (K,) probabilities of one draw; they sum to 1 and may contain zeros.
+        scores: (K,) array, floats or integers, in any order. Two scores tie when they are equal as floats.
+        pi_ref: (K,) array, probabilities of one draw; they sum to 1 and may contain zeros.
         n: number of draws, an integer >= 1; the result has to be right up to n = 2**20 at least.
 
     Returns:
-        (K,) float64 probabilities in the order of `scores`, each right to 1e-8; they sum to 1. A response with pi_ref = 0 has
-        probability exactly 0, and n = 1 gives back pi_ref.
+        (K,) float64 probabilities in the order of `scores`, each right to 1e-8; they sum to 1. A response with pi_ref =
+        0 has probability exactly 0, and n = 1 gives back pi_ref.
 
     The arguments are not modified.
 
     Raises:
-        ValueError: for input without meaning (not graded): n < 1, NaN, probabilities that are negative or do not sum to 1,
-            different lengths.
+        ValueError: for input without meaning (not graded): n < 1, NaN, probabilities that are negative or do not sum to
+            1, different lengths.
     """
     scores = vector("scores", scores)
     pi_ref = probabilities("pi_ref", pi_ref, len(scores))
@@ -48,8 +48,8 @@ def best_of_n_distribution(scores: ArrayLike, pi_ref: ArrayLike, n: int) -> NDAr
     mass = np.bincount(level_of, weights=q)
     below = np.concatenate([[0.0], np.cumsum(mass)[:-1]])
     above = np.concatenate([np.cumsum(mass[::-1])[-2::-1], [0.0]])
-    # F^n - (F - m)^n = -F^n expm1(n log1p(-m / F)): a difference of the powers would have absolute accuracy only, nothing at all
-    # for a best response of probability 1e-17. F is taken from the end of the order that is nearer.
+    # F^n - (F - m)^n = -F^n expm1(n log1p(-m / F)): a difference of the powers would have absolute accuracy only,
+    # nothing at all for a best response of probability 1e-17. F is taken from the end of the order that is nearer.
     top_half = above < 0.5
     F = np.where(top_half, 1 - above, below + mass)
     with np.errstate(divide="ignore"):
@@ -73,7 +73,7 @@ def best_of_n_kl(n: int) -> float:
         n: number of draws, an integer >= 1, a Python int or a NumPy integer, up to 10**18.
 
     Returns:
-        A float, 0 for n = 1.
+        A float (a NumPy scalar will do), 0 for n = 1.
 
     Raises:
         ValueError: for n < 1 or not a whole number (not graded).

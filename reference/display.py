@@ -1,9 +1,10 @@
 """How the demos show their results: tables on the terminal, figures in files.
 
-Nothing here knows the course's mathematics. Rich and matplotlib are imported when they are needed, so that importing a module
-of this package stays cheap.
+Nothing here knows the course's mathematics. Rich and matplotlib are imported when they are needed, so that importing a
+module of this package stays cheap.
 """
 
+# given
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E
 
 
 class Table(NamedTuple):
-    """A table as data: raw values in `rows`, and for each column a heading and a format ("" for text, else as in f"{x:.3f}")."""
+    """A table as data: raw values in `rows`; for each column a heading and a format ("" for text, ".3f", ...)."""
 
     columns: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[Any]]
@@ -24,9 +25,7 @@ class Table(NamedTuple):
 
     def cells(self) -> list[list[str]]:
         """The rows as they are printed."""
-        return [
-            [format(value, spec) for value, (_, spec) in zip(row, self.columns, strict=True)] for row in self.rows
-        ]
+        return [[format(value, spec) for value, (_, spec) in zip(row, self.columns, strict=True)] for row in self.rows]
 
 
 def _console() -> Any:
@@ -92,10 +91,11 @@ def figure(path: Path, panels: int = 1, title: str = "") -> Iterator[list[Any]]:
     It yields the list of matplotlib axes. Panels with labelled lines get a legend.
     """
     import matplotlib
+    from cycler import cycler
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    style = {
+    style: Any = {
         "font.size": 11,
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -105,7 +105,7 @@ def figure(path: Path, panels: int = 1, title: str = "") -> Iterator[list[Any]]:
         "axes.axisbelow": True,
         "lines.linewidth": 2,
         "legend.frameon": False,
-        "axes.prop_cycle": matplotlib.cycler(color=[BLUE, ORANGE, GREEN, RED, PURPLE, GREY]),
+        "axes.prop_cycle": cycler(color=[BLUE, ORANGE, GREEN, RED, PURPLE, GREY]),
     }
     with matplotlib.rc_context(style):
         canvas = Figure(figsize=(6.2 * panels, 4.4), layout="constrained", dpi=130)

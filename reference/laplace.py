@@ -25,8 +25,8 @@ def sigmoid(x: ArrayLike) -> Array:
         x: numbers of any shape, integers or floats, a scalar too; +-inf allowed, any size.
 
     Returns:
-        float64, of the shape of x (for a scalar x a Python float, a NumPy scalar or an array of shape ()). sigmoid(0) is
-        0.5, sigmoid(+inf) is 1, sigmoid(-inf) is 0; nothing is NaN for large |x|. x is not modified.
+        float64, of the shape of x (for a scalar x a Python float, a NumPy scalar or an array of shape ()). sigmoid(0)
+        is 0.5, sigmoid(+inf) is 1, sigmoid(-inf) is 0; nothing is NaN for large |x|. x is not modified.
 
     Raises (not graded):
         ValueError: x holds NaN.
@@ -48,13 +48,14 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
     Hessian at the optimum. The optimum is unique and finite, for labels that a plane separates too.
 
     Args:
-        U: (m, d) features of A minus features of B, one row for each comparison, used as they are: not centred, not scaled.
+        U: (m, d) features of A minus features of B, one row for each comparison, used as they are: not centred, not
+            scaled.
         Y: (m,) labels, 1 where A was preferred and 0 where B was; integers, floats or booleans.
         prior_precision: inverse variance of each weight under the prior, > 0.
 
     Returns:
-        w, float64 (d,), the posterior mode, and cov, float64 (d, d), symmetric. Both to 1e-8 (relative above 1), also for
-        features of size 100. Without comparisons (m = 0, U of shape (0, d)) they are 0 and I / prior_precision.
+        w, float64 (d,), the posterior mode, and cov, float64 (d, d), symmetric. Both to 1e-8 (relative above 1), also
+        for features of size 100. Without comparisons (m = 0, U of shape (0, d)) they are 0 and I / prior_precision.
         Arguments are not modified. The optimiser is free.
 
     Raises (not graded):
@@ -67,18 +68,19 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
     Y = _labels(Y, len(U))
     prior_precision = positive("prior_precision", prior_precision)
     prior = prior_precision * np.eye(U.shape[1])
+    # Signed rows make the likelihood prod_i sigmoid(V_i . w): its tail keeps the digits that Y - sigmoid loses.
+    V = np.where(Y[:, None] == 1.0, U, -U)
 
     def loss(w: Array) -> float:
-        z = U @ w
-        return float(np.sum(np.logaddexp(0.0, z) - Y * z) + 0.5 * prior_precision * (w @ w))
+        return float(np.logaddexp(0.0, -V @ w).sum() + 0.5 * prior_precision * (w @ w))
 
     w = np.zeros(U.shape[1])
     current = loss(w)
     for _ in range(_NEWTON_STEPS):
-        z = U @ w
-        gradient = U.T @ (sigmoid(z) - Y) + prior_precision * w
-        step = np.linalg.solve(_precision(U, z, prior), gradient)
-        if np.max(np.abs(U @ step), initial=0.0) <= _SAME_HESSIAN:
+        margins = V @ w
+        gradient = prior_precision * w - V.T @ sigmoid(-margins)
+        step = np.linalg.solve(_precision(V, margins, prior), gradient)
+        if np.max(np.abs(V @ step), initial=0.0) <= _SAME_HESSIAN:
             w = w - step  # the loss is quadratic along this step, so it ends at the optimum
             break
         # Undamped Newton may cycle for features of size 100 and more, so the step is halved until the loss falls.
@@ -89,7 +91,7 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
             size /= 2
         w = w - size * step
         current = loss(w)
-    cov = np.linalg.inv(_precision(U, U @ w, prior))
+    cov = np.linalg.inv(_precision(V, V @ w, prior))
     return w, (cov + cov.T) / 2
 
 
@@ -108,8 +110,8 @@ def posterior_samples(w: ArrayLike, cov: ArrayLike, n: int, rng: np.random.Gener
         draws. w and cov are not modified.
 
     Raises (not graded):
-        ValueError: w is not a finite vector, cov not a symmetric (d, d) matrix or one with a negative eigenvalue, n < 0.
-        A singular cov, zero included, means draws in w + range(cov).
+        ValueError: w is not a finite vector; cov is not a symmetric (d, d) matrix, or has a negative eigenvalue; n < 0.
+            (A singular cov, zero included, is no error of the reference: the draws lie in w + range(cov).)
     """
     w = finite_vector("w", w)
     cov = _covariance(cov, len(w))
@@ -127,10 +129,12 @@ def sherman_morrison_update(cov: ArrayLike, u: ArrayLike, p: float) -> Array:
     Args:
         cov: (d, d) covariance matrix, symmetric positive definite.
         u: (d,) feature difference of the comparison; zero changes nothing.
-        p: probability, under the fitted w, that A is preferred, in [0, 1]; p and 1 - p give the same, 0 and 1 change nothing.
+        p: probability, under the fitted w, that A is preferred, in [0, 1]; p and 1 - p give the same, 0 and 1 change
+            nothing.
 
     Returns:
-        float64 (d, d), a new array, symmetric up to rounding, right to 1e-8 (relative above 1). Arguments are not modified.
+        float64 (d, d), a new array, symmetric up to rounding, right to 1e-8 (relative above 1). Arguments are not
+        modified.
 
     Raises (not graded):
         ValueError: cov is not a symmetric (d, d) matrix, u not a finite vector of its length, or p not in [0, 1].
@@ -147,13 +151,13 @@ def sherman_morrison_update(cov: ArrayLike, u: ArrayLike, p: float) -> Array:
     return cov - np.outer(cov_u, cov_u) * (weight / (1.0 + weight * (u @ cov_u)))
 
 
-def _precision(U: Array, z: Array, prior: Array) -> Array:
-    """Hessian of the negative log posterior where the logits are z."""
-    weights = sigmoid(z) * sigmoid(-z)  # 1 - sigmoid(z) would round to 0 from z = 37 on
-    return prior + U.T @ (weights[:, None] * U)
+def _precision(V: Array, margins: Array, prior: Array) -> Array:
+    """Hessian of the negative log posterior."""
+    weights = sigmoid(margins) * sigmoid(-margins)  # 1 - sigmoid would round to 0 at margins above 37
+    return prior + V.T @ (weights[:, None] * V)
 
 
-def _square_root(cov: Array) -> Array:
+def _square_root(cov: Array) -> NDArray[np.floating]:
     """A matrix R with R R^T = cov, for singular covariances too."""
     try:
         root = np.linalg.cholesky(cov)

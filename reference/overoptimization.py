@@ -1,6 +1,7 @@
-"""Over-optimisation: best-of-n picks by an imperfect reward model, and the harder it picks, the more it picks mistakes."""
+"""Over-optimisation: best-of-n by an imperfect reward model, which picks its mistakes the more, the harder it picks."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,13 +28,14 @@ def fit_reward_model(
 
         -(1/n) sum over the n pairs of  log sigma(r_win - r_lose)   +   l2 sum_y r_y^2
 
-    where sigma is the logistic function. Each pair counts as often as it occurs; a pair of a response with itself counts with the
-    constant log 2 and in n. The minimum exists and is unique for l2 > 0, also when a response always wins. It is defined by a mean
-    over pairs, so that giving the whole data twice changes nothing.
+    where sigma is the logistic function. Each pair counts as often as it occurs; a pair of a response with itself
+    counts with the constant log 2 and in n. The minimum exists and is unique for l2 > 0, also when a response always
+    wins. It is defined by a mean over pairs, so that giving the whole data twice changes nothing.
 
-    The optimiser and its use of `lr` are free (Adam from r = 0 with step size lr, `steps` steps, does it). At the defaults the
-    result has to agree with the minimum up to a common shift of the responses that occur in pairs (which a weak penalty hardly
-    holds): results are compared after subtracting the mean over those responses, where pairs connect them all.
+    The optimiser and its use of `lr` are free (Adam from r = 0 with step size lr, `steps` steps, does it). At the
+    defaults the result has to agree with the minimum up to a common shift of the responses that occur in pairs (which a
+    weak penalty hardly holds): results are compared after subtracting the mean over those responses, where pairs
+    connect them all.
 
     Source: the likelihood is that of Bradley and Terry 1952.
 
@@ -50,8 +52,8 @@ def fit_reward_model(
     The arguments are not modified.
 
     Raises:
-        ValueError: for input without meaning (not graded): l2 <= 0, K < 1, responses outside 0..K-1, different lengths. (No pairs
-            at all: the reference returns zeros; not graded either.)
+        ValueError: for input without meaning (not graded): l2 <= 0, K < 1, responses outside 0..K-1, different lengths.
+            (No pairs at all: the reference returns zeros; not graded either.)
     """
     K = count("K", K, minimum=1)
     won, lost = pairs("win", win, "lose", lose, K)
@@ -61,13 +63,13 @@ def fit_reward_model(
     # The gradient of every other response is its penalty's alone, and 0 at 0.
     seen, position = np.unique(np.concatenate([won, lost]), return_inverse=True)
     table, counts = np.unique(position.reshape(2, -1), axis=1, return_counts=True)
-    w, l = table  # noqa: E741
+    winner_of, loser_of = table
     shares = counts / max(len(won), 1)
 
     def objective(s: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        margin = s[w] - s[l]
+        margin = s[winner_of] - s[loser_of]
         pull = shares * expit(-margin)
-        gradient = np.bincount(l, pull, len(s)) - np.bincount(w, pull, len(s)) + 2 * l2 * s
+        gradient = np.bincount(loser_of, pull, len(s)) - np.bincount(winner_of, pull, len(s)) + 2 * l2 * s
         return float(shares @ np.logaddexp(0, -margin) + l2 * (s @ s)), gradient
 
     if len(seen):
@@ -78,19 +80,19 @@ def fit_reward_model(
 
 def overoptimization_experiment(
     seed: int, K: int = 2000, n_pairs: int = 1000, l2: float = 1e-5, steps: int = 1000
-) -> dict[str, NDArray[np.float64] | float | int]:
+) -> dict[str, Any]:
     """One experiment on over-optimisation: best-of-n by a reward model that was fitted to few pairs.
 
     1. A world: K responses with true rewards r* ~ N(0, 1), independent, and a long-tailed reference policy
        pi_ref ~ Dirichlet(0.3, ..., 0.3).
-    2. `n_pairs` pairs of responses, both drawn from pi_ref independently, each labelled by the Bradley-Terry model (the first wins
-       with probability sigma(r*_first - r*_second)). Pairs of a response with itself are kept. `fit_reward_model` with the given
-       l2 and steps fits a reward model r_hat to them.
+    2. `n_pairs` pairs of responses, both drawn from pi_ref independently, each labelled by the Bradley-Terry model (the
+       first wins with probability sigma(r*_first - r*_second)). Pairs of a response with itself are kept.
+       `fit_reward_model` with the given l2 and steps fits a reward model r_hat to them.
     3. For each n of N_LIST, exactly: the law p_n of best-of-n by r_hat.
 
     Args:
-        seed: an integer >= 0. The same seed gives the same result, another seed another world. In which order random numbers are
-            drawn is free.
+        seed: an integer >= 0. The same seed gives the same result, another seed another world. In which order random
+            numbers are drawn is free.
         K: number of responses, an integer >= 2.
         n_pairs: number of pairs, an integer >= 1.
         l2, steps: handed to `fit_reward_model`.
@@ -107,12 +109,12 @@ def overoptimization_experiment(
             corr_w       correlation of r_hat and r*, each response weighted by pi_ref
             corr         the same with equal weights
 
-    Source: the design follows Gao, Schulman and Hilton 2023 (a gold reward, and a proxy fitted to labels by it), with exact
-    sums in place of samples.
+    Source: the design follows Gao, Schulman and Hilton 2023 (a gold reward, and a proxy fitted to labels by it), with
+    exact sums in place of samples.
 
     Raises:
-        ValueError: for input without meaning (not graded), as in the functions it calls. (n_pairs = 0: the reference returns
-            a reward model that is 0, with NaN correlations; not graded either.)
+        ValueError: for input without meaning (not graded), as in the functions it calls. (n_pairs = 0: the reference
+            returns a reward model that is 0, with NaN correlations; not graded either.)
     """
     rng = np.random.default_rng(count("seed", seed))
     K, n_pairs = count("K", K, minimum=2), count("n_pairs", n_pairs)
@@ -193,31 +195,39 @@ def demo_overoptimization(plot: Path | None = None) -> dict[str, display.Table]:
     display.show(tables["declined"])
     display.observe(
         "The reward model's score rises with n without end: it is what is optimised.",
-        "The true reward rises, too, at first, but falls ever further behind. Picking harder means picking what the reward model "
-        "overrates: rare responses that won the one or two pairs they were in.",
-        "Whether the true reward goes down in the end is a risk, not a law: it does in some seeds (seed 0) and not in others, and the "
-        "mean over seeds hardly bends. The gap between score and truth is there in all of them.",
-        "Picked by the true reward itself, it keeps rising (last column of the first curve). Best-of-n is not to blame; the reward "
-        "model is.",
-        "log n − (n−1)/n is the KL for scores that never tie. With 2000 responses it is only a bound: at n = 16384 the exact KL is "
-        "more than 2 nats below it, and it can never pass −log of the mass of the best score.",
+        "The true reward rises, too, at first, but falls ever further behind. Picking harder means picking what the "
+        "reward model overrates: rare responses that won the one or two pairs they were in.",
+        "Whether the true reward goes down in the end is a risk, not a law: it does in some seeds (seed 0) and not in "
+        "others, and the mean over seeds hardly bends. The gap between score and truth is there in all of them.",
+        "Picked by the true reward itself, it keeps rising (last column of the first curve). Best-of-n is not to "
+        "blame; the reward model is.",
+        "log n − (n−1)/n is the KL for scores that never tie. With 2000 responses it is only a bound: at n = 16384 the "
+        "exact KL is more than 2 nats below it, and it can never pass −log of the mass of the best score.",
         "The reward model gives all responses it never saw the same score, 0. Best-of-n splits such a tie like π_ref.",
-        "Goodhart (1975) put it for monetary policy; Strathern's (1997) wording is the one people quote: when a measure becomes a "
-        "target, it ceases to be a good measure.",
+        "Goodhart (1975) put it for monetary policy; Strathern's (1997) wording is the one people quote: when a "
+        "measure becomes a target, it ceases to be a good measure.",
     )
     if plot is not None:
-        runs = [overoptimization_experiment(seed) for seed in display.progress(SEEDS, "20 experiments for the figure")]
-        first, gold = runs[0], np.array([run["gold"] for run in runs])
-        with display.figure(plot / "overoptimization.png", 3, "Best-of-n by an imperfect reward model") as (left, mid, right):
-            left.plot(first["kl"], first["proxy"], "o-", color=display.BLUE, label="reward model's score")
-            left.plot(first["kl"], first["gold_select"], "^:", color=display.GREEN, label="true reward, picked by itself (same n)")
-            left.plot(first["kl"], first["gold"], "s--", color=display.RED, label="true reward")
-            left.set(xlabel="exact KL of picking by the reward model, in nats", ylabel="expected reward", title="Seed 0")
-            mid.semilogx(N_LIST, gold.T, color=display.GREY, alpha=0.35, linewidth=1)
-            mid.semilogx(N_LIST, gold[0], "s--", color=display.RED, label="seed 0")
-            mid.semilogx(N_LIST, gold.mean(axis=0), "D-", color=display.BLUE, label="mean of 20 seeds")
-            mid.set(xlabel="n", ylabel="true reward", title="True reward, 20 seeds")
-            right.semilogx(N_LIST, first["kl_formula"], "--", color=display.ORANGE, label="log n − (n−1)/n")
-            right.semilogx(N_LIST, first["kl"], "o-", color=display.BLUE, label="exact, seed 0")
-            right.set(xlabel="n", ylabel="KL in nats", title="KL of best-of-n")
+        plot_overoptimization(plot / "overoptimization.png")
     return tables
+
+
+def plot_overoptimization(path: Path) -> None:
+    """Rewards and KL of best-of-n, for seed 0 and for 20 seeds."""
+    runs = [overoptimization_experiment(seed) for seed in display.progress(SEEDS, "20 experiments for the figure")]
+    first, gold = runs[0], np.array([run["gold"] for run in runs])
+    title = "Best-of-n by an imperfect reward model"
+    with display.figure(path, 3, title) as (left, mid, right):
+        left.plot(first["kl"], first["proxy"], "o-", color=display.BLUE, label="reward model's score")
+        by_itself = "true reward, picked by itself (same n)"
+        left.plot(first["kl"], first["gold_select"], "^:", color=display.GREEN, label=by_itself)
+        left.plot(first["kl"], first["gold"], "s--", color=display.RED, label="true reward")
+        left.legend(loc="center right", bbox_to_anchor=(1, 0.6))
+        left.set(xlabel="exact KL of picking by the reward model", ylabel="expected reward", title="Seed 0")
+        mid.semilogx(N_LIST, gold.T, color=display.GREY, alpha=0.35, linewidth=1)
+        mid.semilogx(N_LIST, gold[0], "s--", color=display.RED, label="seed 0")
+        mid.semilogx(N_LIST, gold.mean(axis=0), "D-", color=display.BLUE, label="mean of 20 seeds")
+        mid.set(xlabel="n", ylabel="true reward", title="True reward, 20 seeds")
+        right.semilogx(N_LIST, first["kl_formula"], "--", color=display.ORANGE, label="log n − (n−1)/n")
+        right.semilogx(N_LIST, first["kl"], "o-", color=display.BLUE, label="exact, seed 0")
+        right.set(xlabel="n", ylabel="KL in nats", title="KL of best-of-n")

@@ -1,20 +1,20 @@
 """The reply world: a question, 37,448 possible replies, and everything about them an exact finite sum.
 
 Somebody asks "How was the film?". A reply is one to five tokens out of eight. How useful it is, its gold, is a table of
-points over 16 named features, from -1 (useless) to 4 ("fun plot great cast": short, on topic, says what is good about what).
-A small recurrent network trained on written demonstrations is the SFT policy. It seldom repeats a word, shouts, gushes or
-rambles, so a reward model fitted to its replies has hardly seen that these are bad; and RLHF goes exactly there, because
-praise and one exclamation mark are good. Comparisons of SFT replies leave that hole open, comparisons of the current
-policy's replies fall into it and close it.
+points over 16 named features, from -1 (useless) to 4 ("fun plot great cast": short, on topic, says what is good about
+what). A small recurrent network trained on written demonstrations is the SFT policy. It seldom repeats a word, shouts,
+gushes or rambles, so a reward model fitted to its replies has hardly seen that these are bad; and RLHF goes exactly
+there, because praise and one exclamation mark are good. Comparisons of SFT replies leave that hole open, comparisons of
+the current policy's replies fall into it and close it.
 
-Every reply has a number, 0 to 37,447: by length, then in the order of its token numbers. Arrays "over replies" are indexed
-by it. All arrays that are shared are read-only.
+Every reply has a number, 0 to 37,447: by length, then in the order of its token numbers. Arrays "over replies" are
+indexed by it. All arrays that are shared are read-only.
 """
 
 # given
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,8 +28,8 @@ PRAISE, ASPECTS = ("great", "fun"), ("plot", "cast", "music")
 END = len(VOCABULARY)  # ends a reply, and pads it
 MAX_LEN = 5
 
-# The features of a reply, in the order of the columns of `World.X`, and what each is worth. The last four are the hazards,
-# rare among the SFT policy's replies.
+# The features of a reply, in the order of the columns of `World.X`, and what each is worth. The last four are the
+# hazards, rare among the SFT policy's replies.
 POINTS_TABLE = {
     "praise": 0.6,  # number of great and fun
     "great": 0.4,  # number of great, on top
@@ -79,7 +79,7 @@ class Stats(TypedDict):
     same: float
 
 
-def read_only(array: NDArray) -> NDArray:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """The same array, protected against writing."""
     array.flags.writeable = False
     return array
@@ -137,7 +137,7 @@ def reply_text(i: int) -> str:
 
 
 def reply_index(words: str | Sequence[str]) -> int:
-    """Number of the reply with these words, a string or a list: reply_index("fun plot") is the inverse of `reply_text`."""
+    """Number of the reply with these words, given as a string or a list: the inverse of `reply_text`."""
     tokens = words.split() if isinstance(words, str) else list(words)
     unknown = [token for token in tokens if token not in VOCABULARY]
     if unknown or not 1 <= len(tokens) <= MAX_LEN:
@@ -158,8 +158,8 @@ def optimal_logprobs(ref_lp: ArrayLike, r: ArrayLike, beta: float) -> Array:
 def exact_stats(lp: ArrayLike, ref_lp: ArrayLike) -> Stats:
     """What the policy with log-probabilities lp is worth, as sums over all replies of this world.
 
-    gold: expected gold, in points. kl: KL from the reference policy, entropy: of the policy, both in nats. same: the chance
-    that two draws are one and the same reply, so that comparing them would waste a label.
+    gold: expected gold, in points. kl: KL from the reference policy, entropy: of the policy, both in nats. same: the
+    chance that two draws are one and the same reply, so that comparing them would waste a label.
     """
     lp, ref_lp = np.asarray(lp), np.asarray(ref_lp)
     p = np.exp(lp)

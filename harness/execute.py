@@ -1,0 +1,168 @@
+"""Calls of a submission's functions, on the submission's side of the boundary.
+
+Runs in the confined process; with `--debug`, in the grader's own. What comes back is the function's value as it is, or
+a `Failure`: what a report may say of an exception. Arguments arrive as this process's own copies.
+"""
+
+import inspect
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from harness.tree import Tree
+
+MESSAGE_LIMIT = 2000
+FRAME_LIMIT = 8
+KIND_LIMIT = 20
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """A line of the submission in a traceback."""
+
+    module: str
+    line: int
+    function: str
+
+
+class Failure(msgspec.Struct, frozen=True, tag="failure"):
+    """An exception: names of its class and bases, message, and the submission's own frames, outermost first.
+
+    `todo` is the function that is still to be written, when the exception is a stub's NotImplementedError.
+    """
+
+    kinds: list[str]
+    message: str
+    frames: list[Frame] = []
+    todo: str = ""
+
+
+class Refused(Exception):
+    """What a function returned cannot be a loss or leave the process; the message says why, and what was promised."""
+
+
+class Executor:
+    """The functions of a tree, ready to be called."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def function(self, module: str, name: str) -> Callable[..., Any]:
+        """The function of that name; AttributeError says that it is missing."""
+        function: object = getattr(self.tree.module(module), name, None)
+        if callable(function):
+            return function
+        raise AttributeError(f"{module}.py defines no function {name}")
+
+    def call(self, module: str, name: str, arguments: list[Any], keywords: Mapping[str, Any]) -> Any:
+        """What the function returns."""
+        return self.function(module, name)(*arguments, **keywords)
+
+    def changed_arguments(self, module: str, name: str, arguments: list[Any], keywords: Mapping[str, Any]) -> list[str]:
+        """The names of the arrays and tensors among the arguments that the call changes."""
+        function = self.function(module, name)
+        try:
+            names = list(inspect.signature(function).parameters)[: len(arguments)]
+        except (TypeError, ValueError):
+            names = []
+        names += [f"argument {position + 1}" for position in range(len(names), len(arguments))]
+        given = dict(zip(names, arguments, strict=True)) | dict(keywords)
+        before = {key: _content(value) for key, value in given.items()}
+        function(*arguments, **keywords)
+        return [key for key, value in given.items() if _content(value) != before[key]]
+
+    def value_and_grad(
+        self, module: str, name: str, arguments: list[Any], keywords: Mapping[str, Any], wrt: int, keep: list[int]
+    ) -> tuple[float, np.ndarray]:
+        """The value of a loss and its gradient in argument `wrt`; arrays go in as tensors, but for those in `keep`."""
+        import torch
+
+        given = [
+            torch.tensor(value) if isinstance(value, np.ndarray) and position not in keep else value
+            for position, value in enumerate(arguments)
+        ]
+        variable = given[wrt].requires_grad_(True)
+        loss = self.function(module, name)(*given, **keywords)
+        if type(loss) is not torch.Tensor or loss.ndim != 0 or loss.dtype not in (torch.float32, torch.float64):
+            kind = (
+                f"a tensor of shape {tuple(loss.shape)}" if type(loss) is torch.Tensor else f"a {type(loss).__name__}"
+            )
+            raise Refused(f"{name} returned {kind}; it promises a scalar tensor")
+        if not loss.requires_grad:
+            raise Refused("the loss does not depend on the logits: was it detached, or made of NumPy numbers?")
+        (gradient,) = torch.autograd.grad(loss, variable, allow_unused=True)
+        if gradient is None:
+            raise Refused("the loss has no gradient in the logits")
+        return float(loss.item()), gradient.detach().numpy().copy()
+
+    def lend(self, functions: Mapping[str, Callable[..., Any]], but: str) -> None:
+        """Put trusted functions in the place of the submission's own in every module, but for the one under test.
+
+        Bindings that other modules made by `from .dpo import dpo_loss` are replaced as well.
+        """
+        for module in self.tree.sources:
+            if module not in ("__init__", "__main__"):
+                try:
+                    self.tree.module(module)
+                except Exception:
+                    continue  # its own facts say what is wrong with it
+        for loaded in self.tree.loaded():
+            for name, stand_in in functions.items():
+                if name != but and hasattr(loaded, name):
+                    setattr(loaded, name, stand_in)
+
+    def told(self, error: BaseException) -> Failure:
+        """What a report may say of an exception of the submission. Never raises, whatever the exception is."""
+        kinds = [str(base.__name__)[:100] for base in type(error).__mro__][:KIND_LIMIT]
+        frames = self._frames(error)
+        todo = ""
+        if isinstance(error, NotImplementedError):
+            todo = frames[-1].function if frames else "a function"
+        return Failure(kinds, _message(error), frames, todo)
+
+    def _frames(self, error: BaseException) -> list[Frame]:
+        own = {self.tree.filename(name): name for name in self.tree.sources}
+        found: list[Frame] = []
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            module = own.get(frame.f_code.co_filename)
+            if module is not None:
+                found.append(Frame(module, line, frame.f_code.co_name[:100]))
+                del found[FRAME_LIMIT // 2 : -FRAME_LIMIT // 2]
+        if isinstance(error, SyntaxError) and error.filename in own and isinstance(error.lineno, int):
+            found.append(Frame(own[error.filename], error.lineno, "<module>"))
+        return found
+
+
+def reset_global_state(seed: int, folder: str = "/") -> None:
+    """Every fact begins alike: global generators, current folder, recursion limit, NumPy's printing and error state."""
+    random.seed(seed)
+    np.random.seed(seed)
+    np.set_printoptions()
+    np.seterr(divide="warn", over="warn", under="ignore", invalid="warn")
+    sys.setrecursionlimit(1000)
+    os.chdir(folder)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str.__str__(str(error))[:MESSAGE_LIMIT]
+    except BaseException:
+        return "(its message cannot be shown)"
+
+
+def _content(value: Any) -> object:
+    """What is compared to see a change in place; None for values that a function may change or cannot."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach().numpy()
+    return (value.shape, value.dtype.str, value.tobytes()) if isinstance(value, np.ndarray) else None

@@ -1,0 +1,85 @@
+"""Calls made in this process: for `--debug`, with a submission that can be trusted; never for marks."""
+
+import copy
+import io
+import pdb
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.execute import Executor, Refused, reset_global_state
+from harness.facts import Fact
+from harness.impl import BadReturn, Call, raise_failure
+from harness.sandbox import wire
+from harness.tree import Tree, source_lines
+
+
+class Local:
+    """A backend that imports the submission here.
+
+    sources: its modules. folder: where they lie, so that a debugger finds them. debug: stop where it raises.
+    """
+
+    def __init__(self, sources: Mapping[str, bytes], folder: str = "", debug: bool = False) -> None:
+        self._sources, self._folder, self._debug = sources, folder, debug
+        self._executor = Executor(Tree(sources, folder))
+        self._lines = {name: source_lines(data) for name, data in sources.items()}
+
+    def begin(self, fact: Fact, seed: int, lend: bool = False) -> None:
+        """A fact begins: fresh modules, and the global generators seeded."""
+        reset_global_state(seed, folder=".")
+        self._executor = Executor(Tree(self._sources, self._folder))
+
+    def can_lend(self, fact: Fact) -> bool:
+        """Never: a debugger is to see the submission's own helpers."""
+        return False
+
+    def end(self) -> str:
+        """The fact is over; what was printed is on the terminal already."""
+        return ""
+
+    def invoke(self, how: str, call: Call, wrt: int = 0, keep: tuple[int, ...] = ()) -> Any:
+        """Make one call on copies of its arguments; what comes back has passed through the wire's rules."""
+        arguments = [_copy(value) for value in call.arguments]
+        keywords = {name: _copy(value) for name, value in call.keywords.items()}
+        try:
+            match how:
+                case "gradient":
+                    value: Any = self._executor.value_and_grad(
+                        call.module, call.function, arguments, keywords, wrt, list(keep)
+                    )
+                case "changes":
+                    value = self._executor.changed_arguments(call.module, call.function, arguments, keywords)
+                case _:
+                    value = self._executor.call(call.module, call.function, arguments, keywords)
+            return _through_the_wire(value)
+        except wire.Unsendable as refused:
+            raise BadReturn(f"{call.function} returned {refused}; it promises plain numbers or arrays") from None
+        except Refused as refused:
+            raise BadReturn(str(refused)) from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if self._debug and not isinstance(error, NotImplementedError):
+                print(f"{type(error).__name__}: {error}")
+                pdb.post_mortem(error.__traceback__)
+            raise_failure(self._executor.told(error), self._lines)
+
+
+def sources_of(folder: Path) -> dict[str, bytes]:
+    """The modules of a folder that can be trusted."""
+    return {path.stem: path.read_bytes() for path in sorted(folder.glob("*.py"))}
+
+
+def _through_the_wire(value: Any) -> Any:
+    encoder = wire.Encoder()
+    frame = wire.frame(wire.Returned(encoder.value(value)), encoder.buffers)
+    message, buffers = wire.read_from_child(io.BytesIO(frame).read)
+    assert isinstance(message, wire.Returned)
+    return wire.Decoder(buffers).value(message.value)
+
+
+def _copy(value: Any) -> Any:
+    return copy.copy(value) if isinstance(value, np.ndarray) else value

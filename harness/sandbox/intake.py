@@ -1,0 +1,209 @@
+"""The files of a submission, read once, as bytes: from a folder, a .zip or a .tar.gz.
+
+Nothing is unpacked, followed or run. What is not taken is named, with the reason: links and devices, other names than a
+module's, files that are too large, what the harness provides itself.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from harness.errors import UsageError
+
+FILE_LIMIT = 1_000_000
+TOTAL_LIMIT = 4_000_000
+COUNT_LIMIT = 200
+ENTRY_LIMIT = 5_000
+ARCHIVE_LIMIT = 50_000_000
+MODULE_NAME = re.compile(r"[A-Za-z_]\w*\.py", re.ASCII)
+CLUTTER = {"__MACOSX", "__pycache__", "node_modules", "venv", "build", "dist"}
+LIBRARIES = {"numpy", "scipy", "torch"}
+
+
+class Taken(NamedTuple):
+    """A submission in memory. sources: the bytes of each module by name. left_out: the reason by file name."""
+
+    name: str
+    sources: dict[str, bytes]
+    left_out: dict[str, str]
+
+    def digest(self) -> str:
+        """A digest of what was taken, by name."""
+        lines = (f"{name} {hashlib.sha256(data).hexdigest()}\n" for name, data in sorted(self.sources.items()))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+class _Entry(NamedTuple):
+    """A file that could be taken. read: gives at most so many bytes. problem: why it is none, or nothing."""
+
+    path: PurePosixPath
+    size: int
+    problem: str
+    read: Callable[[int], bytes]
+
+
+def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Taken:
+    """Read the submission at `path`.
+
+    modules: names of the course's modules; the folder that holds most of them is the submission, at the top or one or
+    more levels down. given: modules that the harness provides; a submission's own are left out.
+    Raises UsageError when there is nothing to grade.
+    """
+    if path.is_dir():
+        entries = list(_folder(path))
+    elif path.is_file():
+        entries = list(_archive(path))
+    else:
+        raise UsageError(f"{path}: no such folder or archive; --tree takes what holds closed_form.py, dpo.py, ...")
+    home = _home(entries, modules)
+    if home is None:
+        raise UsageError(f"{path}: none of the modules is there ({', '.join(sorted(modules))})")
+    sources: dict[str, bytes] = {}
+    left_out: dict[str, str] = {}
+    for entry in entries:
+        if entry.path.parent != home:
+            continue
+        name, reason = entry.path.name, _reason(entry, sources, given)
+        if not reason:
+            data = entry.read(FILE_LIMIT + 1)
+            if sum(map(len, sources.values())) + len(data) > TOTAL_LIMIT:
+                reason = f"the files together are larger than {TOTAL_LIMIT:,} bytes"
+            elif len(data) > FILE_LIMIT:
+                reason = f"larger than {FILE_LIMIT:,} bytes"
+            else:
+                sources[entry.path.stem] = data
+                continue
+        left_out[name[:100]] = reason
+        if len(left_out) > COUNT_LIMIT:
+            break
+    return Taken(path.resolve().name, sources | dict(given), left_out)
+
+
+def shadowed(sources: Collection[str]) -> list[str]:
+    """Names of a submission's modules that `import` never finds, as a library or the standard library comes first."""
+    return sorted(name for name in sources if name in LIBRARIES or name in sys.stdlib_module_names)
+
+
+def _reason(entry: _Entry, taken: Mapping[str, bytes], given: Collection[str]) -> str:
+    """Why an entry of the submission's own folder is not taken, or nothing."""
+    stem = entry.path.stem
+    if entry.problem:
+        return entry.problem
+    if not MODULE_NAME.fullmatch(entry.path.name):
+        return "not a Python module's name"
+    if stem in given:
+        return "given: the course's own copy is used"
+    if entry.size > FILE_LIMIT:
+        return f"larger than {FILE_LIMIT:,} bytes"
+    if len(taken) >= COUNT_LIMIT:
+        return f"more than {COUNT_LIMIT} files"
+    if stem in taken:
+        return "twice in the archive"
+    if any(stem.lower() == other.lower() for other in taken):
+        return "its name differs from another's only in case"
+    return ""
+
+
+def _home(entries: list[_Entry], modules: Collection[str]) -> PurePosixPath | None:
+    """The folder with most of the course's modules; the one nearest the top among equals."""
+    counts: dict[PurePosixPath, int] = {}
+    for entry in entries:
+        if entry.path.suffix == ".py" and entry.path.stem in modules:
+            counts[entry.path.parent] = counts.get(entry.path.parent, 0) + 1
+    return min(counts, key=lambda folder: (-counts[folder], len(folder.parts), str(folder)), default=None)
+
+
+def _folder(top: Path) -> Iterator[_Entry]:
+    """The files of a folder, links not followed. Looks below only while no module's name stands at the top."""
+    seen = 0
+    for folder, folders, names in os.walk(top, followlinks=False):
+        folders[:] = sorted(name for name in folders if not _is_clutter(name))
+        for name in sorted(names):
+            seen += 1
+            if seen > ENTRY_LIMIT:
+                return
+            path = Path(folder, name)
+            if _is_clutter(name):
+                continue
+            status = path.lstat()
+            problem = "" if stat.S_ISREG(status.st_mode) else "not a regular file (a link or a device)"
+            yield _Entry(PurePosixPath(path.relative_to(top).as_posix()), status.st_size, problem, _reads(path))
+
+
+def _reads(path: Path) -> Callable[[int], bytes]:
+    def read(limit: int) -> bytes:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            return file.read(limit)
+
+    return read
+
+
+def _archive(path: Path) -> Iterator[_Entry]:
+    """The members of an archive, in memory; a member is decompressed no further than its limit."""
+    if path.stat().st_size > ARCHIVE_LIMIT:
+        raise UsageError(f"{path}: larger than {ARCHIVE_LIMIT:,} bytes; hand in the Python files only")
+    data = path.read_bytes()
+    try:
+        if zipfile.is_zipfile(BytesIO(data)):
+            yield from _zip(data)
+        else:
+            yield from _tar(data)
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, ValueError, NotImplementedError) as error:
+        raise UsageError(f"{path}: neither a folder nor a readable .zip or .tar.gz ({error})") from None
+
+
+def _zip(data: bytes) -> Iterator[_Entry]:
+    archive = zipfile.ZipFile(BytesIO(data))
+    for info in archive.infolist()[:ENTRY_LIMIT]:
+        if not info.is_dir():
+            link = stat.S_ISLNK(info.external_attr >> 16)
+            problem = "a link" if link else "encrypted" if info.flag_bits & 1 else ""
+            yield from _member(info.filename, info.file_size, problem, partial(_unzip, archive, info))
+
+
+def _unzip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
+    with archive.open(info) as file:
+        return file.read(limit)
+
+
+def _first(content: bytes, limit: int) -> bytes:
+    return content[:limit]
+
+
+def _tar(data: bytes) -> Iterator[_Entry]:
+    # a stream of what it says it is: sizes are believed only as far as the bytes read
+    with tarfile.open(fileobj=BytesIO(data), mode="r:*") as archive:
+        unpacked = 0
+        for count, info in enumerate(archive):
+            unpacked += info.size
+            if count >= ENTRY_LIMIT or unpacked > ARCHIVE_LIMIT:
+                return
+            if info.isdir():
+                continue
+            file = archive.extractfile(info) if info.isreg() else None
+            content = file.read(FILE_LIMIT + 1) if file is not None else b""
+            problem = "" if info.isreg() else "not a regular file (a link or a device)"
+            yield from _member(info.name, info.size, problem, partial(_first, content))
+
+
+def _member(name: str, size: int, problem: str, read: Callable[[int], bytes]) -> Iterator[_Entry]:
+    """An archive's member; a path that leads out of the archive is no path of it."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts:
+        path, problem = PurePosixPath(path.name), "its path leads out of the archive"
+    if not any(_is_clutter(part) for part in path.parts):
+        yield _Entry(path, size, problem, read)
+
+
+def _is_clutter(name: str) -> bool:
+    return name.startswith(".") or name in CLUTTER
