@@ -186,7 +186,7 @@ def check_huge_margins_cost_their_size(impl):
     for size, beta in sizes:
         logits = log_ref + size * np.array([0.0, 1.0, -0.25])
         for right, wrong in ((1, 0), (2, 1), (0, 2)):
-            for pair in ([right], [wrong]), ([wrong], [right]), ([right, right, wrong], [wrong, wrong, right]):
+            for pair in ([right], [wrong]), ([wrong], [right]), ([right, wrong], [wrong, right]):
                 winners, losers = (np.array(side) for side in pair)
                 loss, gradient = impl.value_and_grad("dpo_loss", logits, log_ref, winners, losers, beta)
                 margin = beta * ((logits - log_ref)[winners] - (logits - log_ref)[losers])

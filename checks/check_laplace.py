@@ -26,7 +26,7 @@ from harness.tolerance import (
 
 M, D = 7, 3
 WEAK = 1e-6
-"""For answers that a plane separates: optimisers that look at differences of the loss stop 4e-8 from the mode (measured)."""
+"""For answers that a plane separates: an L-BFGS with differences of the loss stops 4e-8 from the mode (measured)."""
 HUGE = (710.0, 800.0, 1e4, 1e308, np.inf)
 SHAPES = ((1,), (5,), (2, 3), (1, 1), (2, 1, 4), (0,), ())
 

@@ -138,7 +138,7 @@ def check_no_candidate_is_picked_twice(impl, seed):
     rng = np.random.default_rng(seed)
     n, per = 40, 30
     world, pairs = bare_world(rng.uniform(-2, 2, (n, 1))), n * (n - 1) / 2
-    most = int(stats.binom.isf(ALPHA / len(RULES) / pairs, CANDIDATES, 1 / pairs)) + 1
+    most = int(stats.binom.isf(ALPHA / len(RULES) / pairs, CANDIDATES, 1 / pairs))
     for rule in RULES:
         batch = batch_of(impl, rule, world, rng.permutation(n), np.zeros(1), np.eye(1), per, rng)
         spend(ALPHA / len(RULES))
@@ -199,7 +199,8 @@ def check_batch_leaves_arguments_alone_and_follows_rng(impl, seed):
             batch_of(impl, rule, world, pool, w, cov, 6, np.random.default_rng(s)) for s in (seed, seed, seed + 1)
         )
         assert_true(np.array_equal(first, again), "one state of rng, two batches", again, first)
-        assert_true(rule == "dopt" or not np.array_equal(first, other), "two states of rng, one batch", other)
+        # The others may answer alike: their scores can be exact, and the candidates all pairs.
+        assert_true(rule != "random" or not np.array_equal(first, other), "two states of rng, one batch", other)
 
 
 @fact(function="pick_batch", hint="Refuse a rule that is not one of RULES instead of falling back on another.")
@@ -264,19 +265,20 @@ def check_pairs_follow_the_law_of_two_favourites(impl, seed):
 
         P({i, j}) = 2 f_i f_j + f_i^2 n_j/(n - n_i) + f_j^2 n_i/(n - n_j),   f_i = P(i is the favourite of a draw)
 
-    In the plane f_i is the probability that a draw lies in the normal cone of vertex i; n_i counts positions.
+    n_i of the n positions hold i. In the plane f_i is the probability of a draw in the normal cone of vertex i.
+
     Source: definition; the probability of an orthant under a bivariate normal law.
     """
     rng = np.random.default_rng(seed)
     angles = 2 * np.pi * (np.arange(5) + rng.uniform(0, 0.5, 5)) / 5
     vertices = np.stack([2 * np.cos(angles), np.sin(angles)], axis=1)
     world = bare_world(np.vstack([vertices, [[0.1, 0.05], [-0.05, 0.1]]]))
-    w, cov = 0.4 * rng.standard_normal(2), covariance(rng, 2)
-    copies = np.array([1, 3, 1, 2, 1, 2, 4])
-    f = np.append(favourites(vertices, w, cov), [0.0, 0.0])
+    w, cov, f = plane_problem(rng, vertices)
+    copies, f = np.array([1, 3, 1, 2, 1, 2, 4]), np.append(f, [0.0, 0.0])
     cells = list(combinations(range(7), 2))
     law = two_favourites(f, copies, cells)
-    design = multinomial(law, detects=[two_favourites(f, np.ones(7), cells)])
+    uncorrelated = np.append(favourites(vertices, w, np.diag(np.diag(cov))), [0.0, 0.0])
+    design = multinomial(law, detects=[two_favourites(uncorrelated, copies, cells)])
     afresh = frequency(shared(law, cells), detects=0.9)
     pool, per = rng.permutation(np.repeat(np.arange(7), copies)), max(design.n, 2 * afresh.n)
     pairs = thompson(impl, world, pool, w, cov, per, rng)
@@ -475,8 +477,8 @@ def check_dopt_asks_the_best_question_of_the_current_posterior(impl, seed):
     Source: the first of a greedy batch is the best alone.
     """
     rng = np.random.default_rng(seed)
-    warmup, per, rounds = 9, 3, 5
-    for _ in range(2):
+    warmup, per, rounds = 9, 2, 8
+    for _ in range(3):
         world = ordinary_world(rng, n=8, pool_laws={warmup: np.full(8, 1 / 8)})
         collect(impl, world, "online_dopt", seed, rounds=rounds, per=per, warmup=warmup, pool_size=40)
         for labels in range(warmup, warmup + rounds * per, per):
@@ -685,6 +687,16 @@ def favourites(vertices, w, cov):
     """P(vertex i is the favourite of a draw from N(w, C)), vertices in order around a convex polygon."""
     edges = [vertices[i] - vertices[[i - 1, (i + 1) % len(vertices)]] for i in range(len(vertices))]
     return np.array([stats.multivariate_normal.cdf(np.zeros(2), -edge @ w, edge @ cov @ edge.T) for edge in edges])
+
+
+def plane_problem(rng, vertices):
+    """(w, C, probabilities of the vertices to be a draw's favourite), none of them rare or all but certain."""
+    while True:
+        sd = rng.uniform(0.6, 1.4, 2)
+        w, cov = 0.4 * rng.standard_normal(2), np.outer(sd, sd) * np.array([[1.0, 0.7], [0.7, 1.0]])
+        f = favourites(vertices, w, cov)
+        if f.min() > 0.05 and f.max() < 0.4:
+            return w, cov, f
 
 
 def two_favourites(f, copies, cells):

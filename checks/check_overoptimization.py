@@ -1,8 +1,8 @@
 """Facts about overoptimization.py: a reward model fitted to few pairs, and best-of-n by it.
 
 Notation: r_hat the fitted rewards, r* the true ones, q the reference policy, p_n the law of best-of-n by r_hat, sigma
-the logistic function. The experiment hides its world; but with one pair of preferences r_hat is x at the winner, -x at the
-loser and 0 elsewhere, and the curves show the rest: that is how these facts look inside. No fact says that `gold`
+the logistic function. The experiment hides its world; but with one pair of preferences r_hat is x at the winner, -x at
+the loser and 0 elsewhere, and the curves show the rest: that is how these facts look inside. No fact says that `gold`
 declines: whether it does is up to the seed (in 21 of 40 it falls by more than 0.1).
 """
 
@@ -49,9 +49,9 @@ def check_expected_wins_equal_wins(impl, seed):
     Source: the gradient of the penalised Bradley-Terry likelihood is 0 (Bradley and Terry 1952).
     """
     rng = np.random.default_rng(seed)
-    for k, l2 in ((4, 1e-5), (7, 0.004)):
+    for k in (4, 7):
         wins = rng.integers(1, 10, (k, k)) * (1 - np.eye(k, dtype=np.int64))
-        assert_fitted(impl, wins, l2)
+        assert_fitted(impl, wins)
 
 
 @fact(
@@ -84,7 +84,7 @@ def check_single_win_stops_where_the_penalty_stops_it(impl):
 
     Source: the first-order condition for one pair.
     """
-    for l2 in (2e-3, 0.04, 0.5):
+    for l2 in (5e-4, 0.04, 0.5):
         x = optimize.brentq(lambda x, l2=l2: expit(-2 * x) - 2 * l2 * x, 0, 50)
         for winner, loser, k in ((0, 1, 2), (5, 2, 8)):
             r = vector(impl.overoptimization.fit_reward_model(np.array([winner]), np.array([loser]), k, l2=l2), k)
@@ -562,7 +562,7 @@ def centred_fit(impl, pairs, k, **options):
     return r - r.mean()
 
 
-def assert_fitted(impl, wins, l2):
+def assert_fitted(impl, wins, l2=1e-5):
     """The fit to a table of wins (all connected) is the root of the first-order conditions, after centring."""
     meetings, n = wins + wins.T, wins.sum()
 

@@ -250,8 +250,8 @@ def check_small_batches_reach_many_responses(impl, seed):
         TV(mean over 3 seeds of train_rlhf_pg(r, q, 1, steps = 3000, batch = 16), pi*) <= 0.06
 
     Source: each step draws from the current policy; DPO, eq. 4. The mean over seeds is at most as far as its farthest
-    member; over 12,000 seeds the largest mean was 0.018 (0.035 with two epochs a batch), and one batch for all steps
-    ends beyond 0.2.
+    member. Measured: the largest of 1,000 means was 0.018, of 4,000 means with two epochs a batch 0.035; one batch for
+    all steps ends beyond 0.2.
     """
     order = np.arange(24)
     r = np.where(order % 3 == 0, 1.5, -0.5) + 0.02 * order

@@ -68,7 +68,9 @@ def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0) -> Verdict:
     """
     started = time.perf_counter()
     verdict = _ask(fact, check, impl, reseed)
-    if verdict.outcome not in (Outcome.PASSED, Outcome.ERROR) and impl.backend.can_lend(fact):
+    unwritten = verdict.outcome is Outcome.TODO and verdict.evidence.message == str(Todo(fact.function))
+    settled = unwritten or verdict.outcome in (Outcome.PASSED, Outcome.ERROR)
+    if not settled and impl.backend.can_lend(fact):
         lent = _ask(fact, check, impl, reseed, lend=True)
         if lent.outcome is Outcome.PASSED:
             verdict = msgspec.structs.replace(lent, lent=True)

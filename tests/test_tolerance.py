@@ -42,7 +42,6 @@ def test_a_vector_is_an_array_of_real_numbers(got: object) -> None:
         np.ones(3, complex),
         np.array([1.0, 1.0, np.nan]),
         np.ma.masked_all(3),
-        np.asmatrix(np.ones(3)),
         np.array(["1", "1", "1"]),
     ],
     ids=repr,

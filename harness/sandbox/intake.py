@@ -11,6 +11,7 @@ import stat
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from io import BytesIO
@@ -25,6 +26,7 @@ COUNT_LIMIT = 200
 ENTRY_LIMIT = 5_000
 ARCHIVE_LIMIT = 50_000_000
 MODULE_NAME = re.compile(r"[A-Za-z_]\w*\.py", re.ASCII)
+UNREADABLE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
 CLUTTER = {"__MACOSX", "__pycache__", "node_modules", "venv", "build", "dist"}
 LIBRARIES = {"numpy", "scipy", "torch"}
 
@@ -74,14 +76,17 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
             continue
         name, reason = entry.path.name, _reason(entry, sources, given)
         if not reason:
-            data = entry.read(FILE_LIMIT + 1)
+            try:
+                data = entry.read(FILE_LIMIT + 1)
+            except UNREADABLE as error:
+                data, reason = b"", f"cannot be read ({error})"
             if sum(map(len, sources.values())) + len(data) > TOTAL_LIMIT:
                 reason = f"the files together are larger than {TOTAL_LIMIT:,} bytes"
             elif len(data) > FILE_LIMIT:
                 reason = f"larger than {FILE_LIMIT:,} bytes"
-            else:
-                sources[entry.path.stem] = data
-                continue
+        if not reason:
+            sources[entry.path.stem] = data
+            continue
         left_out[name[:100]] = reason
         if len(left_out) > COUNT_LIMIT:
             break
@@ -158,7 +163,7 @@ def _archive(path: Path) -> Iterator[_Entry]:
             yield from _zip(data)
         else:
             yield from _tar(data)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, ValueError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise UsageError(f"{path}: neither a folder nor a readable .zip or .tar.gz ({error})") from None
 
 

@@ -274,7 +274,7 @@ class Decoder:
             raise WireError("an array that does not fit its buffer")
         array = np.frombuffer(buffer, value.dtype).reshape(value.shape)
         if value.dtype == "|b1":
-            array = array.view(np.uint8) != 0  # a byte of 2 is no boolean
+            array = array.view(np.uint8).astype(np.bool_)  # a byte of 2 is no boolean
         return array.astype(array.dtype.newbyteorder("="), copy=True)
 
     def _dict(self, keys: list[Any], items: list[Any]) -> dict[Any, Any]:
