@@ -63,9 +63,16 @@ class Executor:
         """What the function returns."""
         return self.function(module, name)(*arguments, **keywords)
 
-    def changed_arguments(self, module: str, name: str, arguments: list[Any], keywords: Mapping[str, Any]) -> list[str]:
-        """The names of the arrays and tensors among the arguments that the call changes."""
+    def changed_arguments(
+        self, module: str, name: str, arguments: list[Any], keywords: Mapping[str, Any], wrt: int, keep: list[int]
+    ) -> list[str]:
+        """The names of the arrays and tensors among the arguments that the call changes.
+
+        With `wrt` >= 0, arrays go in as they do to `value_and_grad`.
+        """
         function = self.function(module, name)
+        if wrt >= 0:
+            arguments = _as_tensors(arguments, wrt, keep)
         try:
             names = list(inspect.signature(function).parameters)[: len(arguments)]
         except (TypeError, ValueError):
@@ -82,11 +89,8 @@ class Executor:
         """The value of a loss and its gradient in argument `wrt`; arrays go in as tensors, but for those in `keep`."""
         import torch
 
-        given = [
-            torch.tensor(value) if isinstance(value, np.ndarray) and position not in keep else value
-            for position, value in enumerate(arguments)
-        ]
-        variable = given[wrt].requires_grad_(True)
+        given = _as_tensors(arguments, wrt, keep)
+        variable = given[wrt]
         loss = self.function(module, name)(*given, **keywords)
         if type(loss) is not torch.Tensor or loss.ndim != 0 or loss.dtype not in (torch.float32, torch.float64):
             kind = (
@@ -151,6 +155,18 @@ def reset_global_state(seed: int, folder: str = "/") -> None:
         torch.manual_seed(seed)
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
+
+
+def _as_tensors(arguments: list[Any], wrt: int, keep: list[int]) -> list[Any]:
+    """Arrays as tensors, but for the positions in `keep`; the one at `wrt` wants a gradient."""
+    import torch
+
+    given = [
+        torch.tensor(value) if isinstance(value, np.ndarray) and position not in keep else value
+        for position, value in enumerate(arguments)
+    ]
+    given[wrt].requires_grad_(True)
+    return given
 
 
 def _message(error: BaseException) -> str:

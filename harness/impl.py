@@ -82,9 +82,14 @@ class Function:
         """What the function returns on copies of the arguments; generators advance, and `record` lists fill."""
         return self._impl.invoke("call", Call(self.module, self.function, arguments, keywords))
 
-    def changed_arguments(self, *arguments: Any, **keywords: Any) -> tuple[str, ...]:
-        """The names of the arrays among the arguments that the function changes in place."""
-        names = self._impl.invoke("changes", Call(self.module, self.function, arguments, keywords))
+    def changed_arguments(
+        self, *arguments: Any, wrt: int = -1, keep: tuple[int, ...] = (), **keywords: Any
+    ) -> tuple[str, ...]:
+        """The names of the arrays among the arguments that the function changes in place.
+
+        With `wrt` >= 0 the function is a loss, and arrays go in as tensors, as they do in `value_and_grad`.
+        """
+        names = self._impl.invoke("changes", Call(self.module, self.function, arguments, keywords), wrt, keep)
         return tuple(str(name) for name in names)
 
 

@@ -51,7 +51,9 @@ class Local:
                         call.module, call.function, arguments, keywords, wrt, list(keep)
                     )
                 case "changes":
-                    value = self._executor.changed_arguments(call.module, call.function, arguments, keywords)
+                    value = self._executor.changed_arguments(
+                        call.module, call.function, arguments, keywords, wrt, list(keep)
+                    )
                 case _:
                     value = self._executor.call(call.module, call.function, arguments, keywords)
             return _through_the_wire(value)

@@ -9,6 +9,7 @@ import pytest
 from harness.evaluate import Outcome, Verdict, evaluate
 from harness.facts import Check, SuiteError, describe, fact, parse_docstring, seed_of
 from harness.impl import BadReturn, Impl, Raised, Todo
+from harness.local import Local, sources_of
 from harness.statistics import spend
 from harness.tolerance import assert_exact, assert_leaves_arguments_alone, assert_raises_value_error
 from tests.small_course import RIGHT, STUBS, write_tree
@@ -17,9 +18,13 @@ OWNERS = {"double": "shapes", "coin": "shapes"}
 Make = Callable[[str], Impl]
 
 
+def here(tree: Path) -> Impl:
+    return Impl(Local(sources_of(tree)), OWNERS)
+
+
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    return lambda source: Impl(write_tree(tmp_path / "tree", source), OWNERS)
+    return lambda source: here(write_tree(tmp_path / "tree", source))
 
 
 def ask(impl: Impl, check: Check, **marks) -> Verdict:
@@ -194,21 +199,27 @@ def test_modules_of_a_tree_import_each_other_however_they_name_it(tmp_path: Path
     tree = write_tree(
         tmp_path / "any_name", f"{statement}\ndef double(x):\n    return k(x)", other="def k(x): return x + x"
     )
-    impl = Impl(tree, OWNERS)
+    impl = here(tree)
     assert impl.shapes.double(2.0) == 4.0
     assert impl.other.k(2.0) == 4.0
 
 
 def test_all_names_of_a_module_are_one_module(tmp_path: Path) -> None:
-    source = "import other, student.other\nfrom . import other as third\ndef double(x):\n    other.n.append(x)\n    return len(third.n)"
-    impl = Impl(write_tree(tmp_path / "tree", source, other="n = []"), OWNERS)
+    source = """
+    import other, student.other
+    from . import other as third
+    def double(x):
+        other.n.append(x)
+        return len(third.n)
+    """
+    impl = here(write_tree(tmp_path / "tree", source, other="n = []"))
     assert [impl.shapes.double(0), impl.shapes.double(0)] == [1, 2]
 
 
 def test_a_second_tree_takes_nothing_from_the_first(tmp_path: Path) -> None:
-    one = Impl(write_tree(tmp_path / "one", "import other\ndef double(x): return other.k", other="k = 1"), OWNERS)
+    one = here(write_tree(tmp_path / "one", "import other\ndef double(x): return other.k", other="k = 1"))
     assert one.shapes.double(0) == 1
-    two = Impl(write_tree(tmp_path / "two", "import other\ndef double(x): return other.k", other="k = 2"), OWNERS)
+    two = here(write_tree(tmp_path / "two", "import other\ndef double(x): return other.k", other="k = 2"))
     assert two.shapes.double(0) == 2
 
 

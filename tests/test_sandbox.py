@@ -1,4 +1,4 @@
-"""The boundary on small hostile submissions: what each kind of attack comes to, in a confined and in an ordinary process."""
+"""The boundary on small hostile submissions: what each kind of attack comes to, confined and in an ordinary process."""
 
 import contextlib
 import os
@@ -123,7 +123,7 @@ def test_a_world_shows_nothing_else_and_refuses_nonsense(client: Client, code: s
 
 
 def test_each_fact_begins_alike(client: Client) -> None:
-    source = "import random, numpy as np\nn = []\ndef f():\n    n.append(0)\n    return len(n), random.random(), np.random.rand()"
+    source = "import random\nn = []\n" + body("n.append(0)\nreturn len(n), random.random(), np.random.rand()")
     first = begin(client, source).m.f()
     second = begin(client, source).m.f()
     assert first == second
@@ -312,7 +312,7 @@ def test_a_confined_process_cannot(forked: Forked, tmp_path: Path, attempt: str)
 
 
 USEFUL = {
-    "lazy imports": "import xml.dom.minidom, sqlite3, asyncio, decimal, scipy.sparse, scipy.integrate, torch.distributions",
+    "lazy imports": "import xml.dom.minidom, sqlite3, asyncio, scipy.sparse, scipy.integrate, torch.distributions",
     "dev null": "open(os.devnull, 'w').write('x')",
     "threads": "import threading; t = threading.Thread(target=print); t.start(); t.join()",
     "thread pools": "from concurrent.futures import ThreadPoolExecutor as T; list(T(2).map(abs, [1]))",
@@ -322,7 +322,7 @@ USEFUL = {
     "standard input is empty": "assert sys.stdin.read() == ''",
     "linear algebra": "np.linalg.inv(np.eye(300) + 1)",
     "rich tables": "import rich.table",
-    "alarms of its own": "import signal; signal.signal(14, lambda *_: None); signal.setitimer(0, 0.01); time.sleep(0.05)",
+    "alarms of its own": "import signal; signal.signal(14, lambda *_: None); signal.alarm(1); time.sleep(0.01)",
     "its own limits": "import resource; resource.getrlimit(7)",
 }
 

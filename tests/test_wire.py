@@ -221,7 +221,7 @@ def test_deep_headers_are_refused() -> None:
 
 
 def test_random_frames_do_no_harm() -> None:
-    """Ten thousand frames, honest ones with some bytes changed: each is read, refused or cut short, and nothing else."""
+    """Ten thousand frames, honest ones with some bytes changed: each is read, refused or cut short."""
     rng = random.Random(20)
     honest = [
         returned(*_encoded(value))

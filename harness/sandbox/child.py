@@ -135,7 +135,7 @@ class Server:
             case "gradient":
                 value: Any = self._executor.value_and_grad(*call, message.wrt, message.keep)
             case "changes":
-                value = self._executor.changed_arguments(*call)
+                value = self._executor.changed_arguments(*call, message.wrt, message.keep)
             case _:
                 value = self._executor.call(*call)
         encoder = wire.Encoder(refer=_number)

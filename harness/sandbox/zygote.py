@@ -77,7 +77,7 @@ def forget_the_project() -> None:
 
 
 def calibration() -> float:
-    """CPU seconds of a small fixed loop, the best of a few; limits are multiples of it, so that a slow machine is fair."""
+    """CPU seconds of a small fixed loop, the best of a few: limits are multiples of it."""
     import numpy as np
 
     best = float("inf")
