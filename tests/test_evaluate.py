@@ -140,7 +140,8 @@ def test_arguments_are_copied_and_changes_are_named(make: Make) -> None:
 
 def test_a_generator_advances_and_a_record_fills(make: Make) -> None:
     impl = make("def coin(n, rng, record):\n    record.append(n)\n    return rng.random(n)")
-    rng, record = np.random.default_rng(3), []
+    rng = np.random.default_rng(3)
+    record: list[int] = []
     first, second = impl.shapes.coin(2, rng, record), impl.shapes.coin(2, rng, record=record)
     assert (np.concatenate([first, second]) == np.random.default_rng(3).random(4)).all()
     assert record == [2, 2]

@@ -62,7 +62,8 @@ def body(code: str) -> str:
 
 def test_values_generators_and_records_cross(client: Client) -> None:
     impl = begin(client, "def f(n, rng, record):\n    record.append((n, rng.random(n)))\n    return rng.random(n)")
-    rng, record = np.random.default_rng(3), []
+    rng = np.random.default_rng(3)
+    record: list[tuple[int, np.ndarray]] = []
     first, second = impl.m.f(2, rng, record), impl.m.f(1, rng, record=record)
     expected = np.random.default_rng(3).random(6)
     assert np.concatenate([record[0][1], first, record[1][1], second]) == pytest.approx(expected)
@@ -86,7 +87,8 @@ class World(Shared):
     methods = ("draw",)
 
     def __init__(self) -> None:
-        self.X, self.secret, self.asked = np.ones(2), 7, []
+        self.X, self.secret = np.ones(2), 7
+        self.asked: list[int] = []
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         self.asked.append(n)

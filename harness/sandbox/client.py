@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from harness.errors import GraderFault
 from harness.execute import Failure
@@ -65,7 +65,7 @@ class Client(ABC):
         self._objects: list[Any] = []
         self._lend: Lend | None = None
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
