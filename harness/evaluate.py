@@ -19,6 +19,7 @@ from harness.errors import GraderFault
 from harness.facts import Check, Fact, seed_of
 from harness.impl import Call, Crashed, Impl, Raised, Timeout, Todo
 from harness.replay import shown, snippet
+from harness.text import inert
 from harness.tolerance import Contradiction
 
 
@@ -86,7 +87,12 @@ def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, lend: bool = False) 
         if sum(spent) > fact.false_alarm * (1 + 1e-9):
             message = f"the fact declares a false-alarm rate of {fact.false_alarm:.1e} and spends {sum(spent):.1e}"
             verdict = Verdict(Outcome.ERROR, Evidence(message))
-        return msgspec.structs.replace(verdict, output=impl.backend.end())
+        return msgspec.structs.replace(
+            verdict,
+            evidence=Evidence(*(inert(part) for part in msgspec.structs.astuple(verdict.evidence))),
+            replay=inert(verdict.replay),
+            output=inert(impl.backend.end()),
+        )
     except Exception:  # the boundary itself: no answer of a submission gets here
         return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
 

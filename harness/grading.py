@@ -220,6 +220,7 @@ class _Run:
         request = self._plan.request
         return Job(
             sources=self._plan.submission.sources,
+            left_out=self._plan.submission.left_out,
             owners=self._plan.owners,
             process="here" if request.debug else request.process if sys.platform == "linux" else "process",
             require=int(request.require),

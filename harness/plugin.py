@@ -33,6 +33,7 @@ class Job(msgspec.Struct, frozen=True):
     """
 
     sources: dict[str, bytes]
+    left_out: dict[str, str]
     owners: dict[str, str]
     process: str
     require: int
@@ -90,7 +91,7 @@ class Grader:
             backend: Confined | Local = Local(job.sources, job.folder, job.pdb)
         else:
             lender = Lender(Path(job.reference), job.owners) if job.reference else None
-            backend = Confined(self._client, job.sources, job.owners, lender)
+            backend = Confined(self._client, job.sources, job.left_out, job.owners, lender)
         self._impl = Impl(backend, job.owners)
 
     def ask(self, fact_id: str, check: Callable[..., None]) -> tuple[Isolation, Verdict]:

@@ -24,6 +24,7 @@ STYLE = {
     Outcome.LOST: "magenta",
 }
 INDENT = 4
+PRINTED_LINES, LINE_LIMIT = 6, 200
 
 
 @contextmanager
@@ -50,6 +51,7 @@ def report(result: Result, console: Console, tree: str) -> None:
         console.print(failure(fact))
     console.print(table(result))
     console.print(summary(result))
+    console.print(remarks(result))
     if outcomes == {Outcome.TODO}:
         console.print(invitation(result.facts, tree))
     elif Outcome.TODO in outcomes:
@@ -92,6 +94,22 @@ def summary(result: Result) -> RenderableType:
     )
 
 
+def remarks(result: Result) -> RenderableType:
+    """What was not read of the submission, how well it was kept apart, and whether helpers were lent."""
+    lines = [
+        Text(f"not used: {file.name}: {file.left_out}", style="yellow")
+        for file in result.submission.files
+        if file.left_out
+    ]
+    lent = sum(fact.lent for fact in result.facts)
+    if lent:
+        lines.append(Text(f"{lent} facts hold with the reference's helpers in the place of the submission's own"))
+    isolation = result.isolation
+    leaks = f" (not contained: {', '.join(isolation.missing)})" if isolation.missing else ""
+    lines.append(Text(f"isolation: {isolation.level}{leaks}", style="dim"))
+    return Group(*lines)
+
+
 def failure(fact: FactResult) -> RenderableType:
     """One fact that does not hold: statement, input, got and expected, hint, source, and how to ask it alone."""
     lines: list[RenderableType] = [
@@ -107,6 +125,7 @@ def failure(fact: FactResult) -> RenderableType:
         ("got", evidence.got),
         ("expected", evidence.expected),
         ("why", evidence.message),
+        ("printed", _last_lines(fact.output)),
         ("hint", fact.hint),
         ("source", fact.source),
         ("again", fact.replay.partition("\n")[0]),
@@ -143,6 +162,11 @@ def _start(fact: FactResult, tree: str, word: str) -> RenderableType:
         Padding(Text(fact.title, style="cyan"), (0, 0, 0, INDENT)),
         Text.assemble("then: ", (f"nox -s grade -- --only {fact.function}", "bold")),
     )
+
+
+def _last_lines(text: str) -> str:
+    """The end of what a submission printed."""
+    return "\n".join(line[:LINE_LIMIT] for line in text.strip().splitlines()[-PRINTED_LINES:])
 
 
 def _tally(facts: Sequence[FactResult]) -> Text:

@@ -48,7 +48,7 @@ def a_fact(seconds: float = SECONDS) -> Fact:
 
 def begin(client: Client, source: str, seconds: float = SECONDS, **others: str) -> Impl:
     sources = {name: text.encode() for name, text in {"m": source, **others}.items()}
-    impl = Impl(Confined(client, sources, {"f": "m"}, None), {"f": "m"})
+    impl = Impl(Confined(client, sources, {}, {"f": "m"}, None), {"f": "m"})
     impl.begin(a_fact(seconds), seed=1)
     return impl
 
@@ -243,7 +243,7 @@ def test_forged_replies_are_values_at_most(forked: Forked, frame: bytes) -> None
 
 def test_an_import_that_hangs_is_charged_once(forged_limits: None, forked: Forked) -> None:
     sources = {"m": b"while True: pass"}
-    impl = Impl(Confined(forked, sources, {"f": "m"}, None), {"f": "m"})
+    impl = Impl(Confined(forked, sources, {}, {"f": "m"}, None), {"f": "m"})
     started = time.monotonic()
     for _ in range(5):
         impl.begin(a_fact(), seed=1)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.facts import Fact
-from harness.impl import BadReturn, Call, Crashed, Timeout, raise_failure
+from harness.impl import BadReturn, Call, Crashed, Raised, Timeout, raise_failure
 from harness.sandbox import wire
 from harness.sandbox.client import Client, Unhappy
 from harness.sandbox.lender import Lender, mentions_others
@@ -12,12 +12,21 @@ from harness.tree import source_lines
 
 
 class Confined:
-    """A submission behind a client. lender: None where there is no reference to lend from."""
+    """A submission behind a client.
+
+    left_out: why files were not taken, by name. lender: None where there is no reference to lend from.
+    """
 
     def __init__(
-        self, client: Client, sources: Mapping[str, bytes], owners: Mapping[str, str], lender: Lender | None
+        self,
+        client: Client,
+        sources: Mapping[str, bytes],
+        left_out: Mapping[str, str],
+        owners: Mapping[str, str],
+        lender: Lender | None,
     ) -> None:
-        self._client, self._sources, self._owners, self._lender = client, sources, owners, lender
+        self._client, self._sources, self._left_out = client, sources, left_out
+        self._owners, self._lender = owners, lender
         self._lines = {name: source_lines(data) for name, data in sources.items()}
         self._slow_imports: dict[str, str] = {}
         self._imported: set[str] = set()
@@ -54,6 +63,9 @@ class Confined:
             raise Timeout(self._slow_imports[module])
         if module in self._imported:
             return
+        if module not in self._sources:
+            reason = self._left_out.get(f"{module}.py", "it was not handed in")
+            raise Raised(f"{module}.py is missing: {reason}", ("ModuleNotFoundError", "ImportError"))
         try:
             self._client.import_module(module)
         except Timeout as timeout:

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from harness.errors import UsageError
+from harness.text import inert
 
 FILE_LIMIT = 1_000_000
 TOTAL_LIMIT = 4_000_000
@@ -73,6 +74,9 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
     left_out: dict[str, str] = {}
     for entry in entries:
         if entry.path.parent != home:
+            within = entry.path.relative_to(home).parts if entry.path.is_relative_to(home) else ()
+            if len(within) > 1 and within[0] in modules:
+                left_out[f"{within[0]}/"] = f"folders are not read; {within[0]}.py is what counts"
             continue
         name, reason = entry.path.name, _reason(entry, sources, given)
         if not reason:
@@ -87,10 +91,10 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
         if not reason:
             sources[entry.path.stem] = data
             continue
-        left_out[name[:100]] = reason
+        left_out[inert(name[:100])] = reason
         if len(left_out) > COUNT_LIMIT:
             break
-    return Taken(path.resolve().name, sources | dict(given), left_out)
+    return Taken(inert(path.resolve().name), sources | dict(given), left_out)
 
 
 def shadowed(sources: Collection[str]) -> list[str]:
