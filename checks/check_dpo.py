@@ -280,7 +280,8 @@ def check_distance_to_the_optimum_shrinks_with_data(impl, seed):
     for n, bound in TV_OF_THE_OPTIMUM.items():
         wins = rng.multinomial(n, law.ravel()).reshape(law.shape)
         np.fill_diagonal(wins, 0)
-        far = distance(trained(impl, PI_REF, pairs_of(wins), beta), tilted(PI_REF, np.exp(R_TRUE), beta))
+        losers, winners = pairs_of(wins.T)  # sorted by losers: the first thousand alone say the opposite
+        far = distance(trained(impl, PI_REF, (winners, losers), beta), tilted(PI_REF, np.exp(R_TRUE), beta))
         spend(ALPHA)
         assert_at_most(far, bound + TRAINED, f"total variation to pi* after {n} draws")
 
@@ -338,15 +339,18 @@ def check_what_is_not_compared_keeps_its_ratios(impl):
 
     Source: the gradient of the loss is 0 in the logit of a response that meets no other.
     """
-    q, beta = np.array([0.15, 0.1, 0.35, 0.24, 0.16]), 0.6
-    wins = np.zeros((5, 5), dtype=np.int64)
-    wins[0, 2], wins[2, 0], wins[0, 0], wins[2, 2] = 5, 2, 9, 4
-    got = trained(impl, q, pairs_of(wins), beta)
-    met, others = np.array([0, 2]), np.array([1, 3, 4])
+    q, beta = np.array([0.2, 0.003, 0.35, 0.447]), 0.6
+    # Two wins and one: with these the gradients of winner and loser cancel to the last bit. Otherwise their rounding in
+    # float32 (1e-9) is all that Adam sees of a response in no pair, and moves its logit by up to 4 in 2000 steps.
+    got = trained(impl, q, columns([(0, 2), (0, 2), (2, 0)]), beta)
     assert_true(bool((got > 0).all()), "a response lost all its mass", got=got)
-    for group, expected in ((met, tilted(q[met], [5, 2], beta)), (others, q[others] / q[others].sum())):
-        share = got[group] / got[group].sum()
-        assert_at_most(distance(share, expected), 2 * TRAINED, f"total variation within responses {group.tolist()}")
+    for pair, odds in (([0, 2], tilted(q[[0, 2]], [2, 1], beta)), ([1, 3], q[[1, 3]] / q[[1, 3]].sum())):
+        share = got[pair] / got[pair].sum()
+        assert_at_most(distance(share, odds), 2 * TRAINED, f"total variation within the responses {pair}")
+    idle = np.array([[9, 5, 0], [2, 4, 1], [3, 0, 8]])
+    compared = idle * (1 - np.eye(3, dtype=np.int64))
+    q = np.array([0.3, 0.5, 0.2])
+    assert_trained(impl, q, pairs_of(idle), beta, optimum=tilted(q, strengths_of(compared), beta))
 
 
 @fact(function="train_dpo", hint="No beta holds the policy back when one response always wins: train on.")

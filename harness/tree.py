@@ -1,7 +1,8 @@
 """A tree of modules, imported from memory under one package name.
 
 Inside, `from .closed_form import kl`, `from student.closed_form import kl` and `from closed_form import kl` yield the
-same module. The finder stands last on `sys.meta_path`: a file of the tree never stands in for a library.
+same module. The package is found before a folder of that name on the path; bare names are found last, so that a file of
+the tree never stands in for a library.
 """
 
 import importlib
@@ -26,13 +27,14 @@ class Tree:
     def __init__(self, sources: Mapping[str, bytes], folder: str = "") -> None:
         self.sources, self.folder = dict(sources), folder
         self._failed: dict[str, BaseException] = {}
-        for finder in [finder for finder in sys.meta_path if isinstance(finder, _Finder)]:
+        for finder in [finder for finder in sys.meta_path if isinstance(finder, _Finder | _BareNames)]:
             sys.meta_path.remove(finder)
-            for name in finder.aliases:
+            for name in getattr(finder, "served", ()):
                 sys.modules.pop(name, None)
         for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
             del sys.modules[name]
-        sys.meta_path.append(_Finder(self))
+        sys.meta_path.insert(0, _Finder(self))
+        sys.meta_path.append(_BareNames(self))
 
     def module(self, name: str) -> ModuleType:
         """The module `name`; raises what its import raised, each time the same."""
@@ -68,8 +70,10 @@ def source_lines(data: bytes) -> list[str]:
 
 
 class _Finder(MetaPathFinder):
+    """First on sys.meta_path: the package and its modules."""
+
     def __init__(self, tree: Tree) -> None:
-        self._tree, self.aliases = tree, set[str]()
+        self._tree = tree
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -79,10 +83,22 @@ class _Finder(MetaPathFinder):
             return ModuleSpec(name, _Package(self._tree), is_package=True)
         if package == PACKAGE and module in self._tree.sources:
             return ModuleSpec(name, _Source(self._tree, module), origin=self._tree.filename(module))
-        if not package and name in self._tree.sources:
-            self.aliases.add(name)
-            return ModuleSpec(name, _Alias(f"{PACKAGE}.{name}"))
         return None
+
+
+class _BareNames(MetaPathFinder):
+    """Last on sys.meta_path: `import closed_form` is `student.closed_form`, unless a library has the name."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree, self.served = tree, set[str]()
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in self._tree.sources:
+            return None
+        self.served.add(name)
+        return ModuleSpec(name, _Alias(f"{PACKAGE}.{name}"))
 
 
 class _Package(Loader):

@@ -217,6 +217,13 @@ def test_all_names_of_a_module_are_one_module(tmp_path: Path) -> None:
     assert [impl.shapes.double(0), impl.shapes.double(0)] == [1, 2]
 
 
+def test_a_folder_of_the_packages_name_has_no_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = write_tree(tmp_path / "student", "def double(x): return 'from the path'", __init__="")
+    monkeypatch.syspath_prepend(package.parent)
+    impl = here(write_tree(tmp_path / "tree", "from student.other import k\ndef double(x): return k", other="k = 4.0"))
+    assert impl.shapes.double(2.0) == 4.0
+
+
 def test_a_second_tree_takes_nothing_from_the_first(tmp_path: Path) -> None:
     one = here(write_tree(tmp_path / "one", "import other\ndef double(x): return other.k", other="k = 1"))
     assert one.shapes.double(0) == 1
