@@ -1,1 +1,1 @@
-"""The facts: one file for each module of the trees; read in the order of the lecture they are the course's mathematics."""
+"""The facts: one file for each module of the trees. In the order of the lecture they are the course's mathematics."""

@@ -19,13 +19,20 @@ from harness.tolerance import assert_at_most, assert_exact, assert_leaves_argume
 FLOAT32 = 1e-6
 """What a policy may be off when training holds it in float32, which is free: its probabilities are right to this."""
 
+TRAINING = 12.0
+"""Seconds that a training of 3,000 steps may take: 0.8 for the reference."""
+
 R = np.array([2.6, -1.9, 0.7, 1.8, -0.4, -1.2])
 PI_REF = np.array([0.08, 0.17, 0.22, 0.14, 0.28, 0.11])
 
 
-@fact(function="reinforce_loss", defines=True, weight=3,
-      hint="Average -(R - Rbar) log pi over the responses drawn, with R held constant and Rbar its mean over the "
-           "same batch.")
+@fact(
+    function="reinforce_loss",
+    defines=True,
+    weight=3,
+    hint="Average -(R - Rbar) log pi over the responses drawn, with R held constant and Rbar its mean over the "
+    "same batch.",
+)
 @given(problems(4), vectors(4), batches(4, 7))
 def check_gradient_is_the_advantage_over_the_batch_mean(impl, problem, logits, y):
     r"""Each response is pushed by what its draws did better than the mean of the batch.
@@ -39,9 +46,12 @@ def check_gradient_is_the_advantage_over_the_batch_mean(impl, problem, logits, y
     assert_exact(gradient(impl, logits, y, r, np.log(q), beta), advantage_gradient(logits, y, r, np.log(q), beta))
 
 
-@fact(function="reinforce_loss", weight=2,
-      hint="At the optimum R is the same for every response, so no batch may move the logits: is R a constant to the "
-           "gradient?")
+@fact(
+    function="reinforce_loss",
+    weight=2,
+    hint="At the optimum R is the same for every response, so no batch may move the logits: is R a constant to the "
+    "gradient?",
+)
 @given(problems(6), st.integers(2, 40).flatmap(lambda size: batches(6, size)))
 def check_no_batch_moves_the_optimal_policy(impl, problem, y):
     r"""At pi* the gradient is 0 on every batch, not only on average: the estimator has no variance there.
@@ -55,8 +65,11 @@ def check_no_batch_moves_the_optimal_policy(impl, problem, y):
     assert_exact(gradient(impl, logits, y, r, np.log(q), beta), np.zeros(6))
 
 
-@fact(function="reinforce_loss", weight=2,
-      hint="Averaged over the batches that pi draws, the gradient points along that of E[r] - beta KL.")
+@fact(
+    function="reinforce_loss",
+    weight=2,
+    hint="Averaged over the batches that pi draws, the gradient points along that of E[r] - beta KL.",
+)
 @settings(max_examples=5)
 @given(problems(3), vectors(3, bound=1.5), st.sampled_from([2, 3]))
 def check_expected_gradient_is_that_of_the_objective(impl, problem, logits, size):
@@ -76,8 +89,10 @@ def check_expected_gradient_is_that_of_the_objective(impl, problem, logits, size
     assert_exact(mean, -(1 - 1 / size) * objective_slope(logits, r, q, beta), within=1e-7)
 
 
-@fact(function="reinforce_loss",
-      hint="Use log_softmax, and neither clip R nor the log-probabilities: far out they are large and still exact.")
+@fact(
+    function="reinforce_loss",
+    hint="Use log_softmax, and neither clip R nor the log-probabilities: far out they are large and still exact.",
+)
 @given(batches(5, 8), st.sampled_from([0.01, 0.3, 40.0]))
 def check_gradient_is_exact_for_improbable_responses(impl, y, beta):
     r"""The formula of the gradient holds where pi underflows to 0 and where rewards are in the thousands.
@@ -109,8 +124,10 @@ def check_without_penalty_it_is_plain_reinforce(impl, r, logits, q, y):
     assert_exact(got, advantage_gradient(np.zeros(3), y, r, np.zeros(3), 0.0))
 
 
-@fact(function="reinforce_loss",
-      hint="The advantage is R - Rbar itself: do not divide it by a standard deviation, and do not clip it.")
+@fact(
+    function="reinforce_loss",
+    hint="The advantage is R - Rbar itself: do not divide it by a standard deviation, and do not clip it.",
+)
 @given(problems(5), rewards(5), betas(), vectors(5), batches(5, 11), st.sampled_from([0.01, 3.0, 250.0]))
 def check_gradient_is_linear_in_reward_and_penalty(impl, problem, r2, beta2, logits, y, scale):
     r"""The gradient adds up over (r, beta), and scales with them.
@@ -125,8 +142,10 @@ def check_gradient_is_linear_in_reward_and_penalty(impl, problem, r2, beta2, log
     assert_exact(whole, parts)
 
 
-@fact(function="reinforce_loss",
-      hint="Take a mean over all draws of the batch: neither a sum, nor a mean over the different responses.")
+@fact(
+    function="reinforce_loss",
+    hint="Take a mean over all draws of the batch: neither a sum, nor a mean over the different responses.",
+)
 @given(problems(4), vectors(4), st.integers(2, 9).flatmap(lambda size: batches(4, size)), st.sampled_from([2, 3, 50]))
 def check_a_repeated_batch_has_the_same_gradient(impl, problem, logits, y, times):
     r"""Only the shares n_k / B count: neither the order of the draws nor how often the whole batch is repeated.
@@ -141,8 +160,10 @@ def check_a_repeated_batch_has_the_same_gradient(impl, problem, logits, y, times
     assert_exact(gradient(impl, logits, np.sort(y)[::-1].copy(), r, np.log(q), beta), once)
 
 
-@fact(function="reinforce_loss",
-      hint="Shifts cancel: logits need not be normalised, and the baseline takes a constant out of r and of log_ref.")
+@fact(
+    function="reinforce_loss",
+    hint="Shifts cancel: logits need not be normalised, and the baseline takes a constant out of r and of log_ref.",
+)
 @given(problems(4), vectors(4), batches(4, 6), st.sampled_from([-1024.0, -1.0, 0.25, 1024.0]))
 def check_constants_cancel(impl, problem, logits, y, shift):
     r"""A constant added to the logits, to r or to log_ref changes nothing, and the gradient has no component along
@@ -162,8 +183,10 @@ def check_constants_cancel(impl, problem, logits, y, shift):
     assert_exact(gradient(impl, logits, y, r, log_ref + shift, beta), got)
 
 
-@fact(function="reinforce_loss",
-      hint="What was not drawn is not known: the baseline is the mean of the batch, not of all K responses or over pi.")
+@fact(
+    function="reinforce_loss",
+    hint="What was not drawn is not known: the baseline is the mean of the batch, not of all K responses or over pi.",
+)
 @given(problems(9), vectors(9), vectors(9, bound=8), st.integers(2, 5).flatmap(lambda size: batches(6, size)))
 def check_only_drawn_responses_matter(impl, problem, logits, other, y):
     r"""Rewards and reference probabilities of responses outside the batch do not matter, and their logits get no
@@ -181,9 +204,25 @@ def check_only_drawn_responses_matter(impl, problem, logits, other, y):
     assert_exact(changed, got)
 
 
-@fact(function="train_rlhf_pg", defines=True, weight=2, false_alarm=ALPHA,
-      hint="In each step: draw a batch from the current policy, reinforce_loss on it, one optimiser step on the "
-           "logits.")
+@fact(function="reinforce_loss", hint="Make new tensors: `log_ref - x` does, `log_ref -= x` writes into the caller's.")
+def check_reinforce_loss_leaves_its_arguments_alone(impl):
+    r"""The loss is a function: logits, batch, rewards and log_ref are as they were when it returns.
+
+    Source: the docstring.
+    """
+    logits, y, r = np.array([0.4, -1.1, 0.3]), np.array([2, 0, 0, 1, 2]), np.array([1.5, -0.5, 2.5])
+    loss = impl.policy_gradient.reinforce_loss
+    assert_leaves_arguments_alone(loss, logits, y, r, np.log([0.2, 0.5, 0.3]), 0.7, wrt=0)
+
+
+@fact(
+    function="train_rlhf_pg",
+    seconds=TRAINING,
+    defines=True,
+    weight=2,
+    false_alarm=ALPHA,
+    hint="In each step: draw a batch from the current policy, reinforce_loss on it, one optimiser step on the logits.",
+)
 def check_training_ends_at_the_optimum(impl, seed):
     r"""After 1,500 steps at beta = 1, the policy is the closed-form optimum.
 
@@ -195,10 +234,14 @@ def check_training_ends_at_the_optimum(impl, seed):
     assert_ends_at_the_optimum(impl, R, PI_REF, 1.0, [seed], steps=1500)
 
 
-@fact(function="train_rlhf_pg", weight=2, false_alarm=ALPHA,
-      hint="Start at logits = log pi_ref and move them from there: with steps = 0 the answer is pi_ref, not the "
-           "optimum.")
-def check_distance_to_the_optimum_shrinks_with_steps(impl, seed):
+@fact(
+    function="train_rlhf_pg",
+    seconds=TRAINING,
+    weight=2,
+    false_alarm=ALPHA,
+    hint="Start at logits = log pi_ref and move them from there: with steps = 0 the answer is pi_ref, not the optimum.",
+)
+def check_policy_gradient_nears_the_optimum_with_steps(impl, seed):
     r"""Training starts at pi_ref, at distance TV(q, pi*) from the optimum, and closes that distance.
 
         TV(q, pi*) = TV after 0 steps   >   0.01   >=   TV after 1,500 steps
@@ -213,8 +256,13 @@ def check_distance_to_the_optimum_shrinks_with_steps(impl, seed):
     assert_ends_at_the_optimum(impl, r, q, 1.0, [seed], steps=1500)
 
 
-@fact(function="train_rlhf_pg", weight=2, false_alarm=ALPHA,
-      hint="beta is the weight of the penalty in each reward: a smaller beta lets the policy go farther from pi_ref.")
+@fact(
+    function="train_rlhf_pg",
+    seconds=TRAINING,
+    weight=2,
+    false_alarm=ALPHA,
+    hint="beta is the weight of the penalty in each reward: a smaller beta lets the policy go farther from pi_ref.",
+)
 def check_penalty_weighs_beta(impl, seed):
     r"""With the defaults of the signature, beta = 0.5 ends at the optimum of that beta.
 
@@ -226,8 +274,13 @@ def check_penalty_weighs_beta(impl, seed):
     assert_ends_at_the_optimum(impl, r, q, 0.5, [seed])
 
 
-@fact(function="train_rlhf_pg", weight=2, false_alarm=ALPHA,
-      hint="Subtract a baseline: without one, a constant in the rewards is noise that keeps the policy from settling.")
+@fact(
+    function="train_rlhf_pg",
+    seconds=TRAINING,
+    weight=2,
+    false_alarm=ALPHA,
+    hint="Subtract a baseline: without one, a constant in the rewards is noise that keeps the policy from settling.",
+)
 def check_a_constant_in_the_rewards_does_not_matter(impl, seed):
     r"""Rewards far from 0 lead to the same optimum, and training settles there.
 
@@ -241,9 +294,14 @@ def check_a_constant_in_the_rewards_does_not_matter(impl, seed):
     assert_ends_at_the_optimum(impl, r, q, 1.0, [seed], steps=1500)
 
 
-@fact(function="train_rlhf_pg", weight=2, false_alarm=ALPHA,
-      hint="Draw a new batch from the current policy in every step: a small batch reaches many responses only over "
-           "many steps.")
+@fact(
+    function="train_rlhf_pg",
+    seconds=2.5 * TRAINING,
+    weight=2,
+    false_alarm=ALPHA,
+    hint="Draw a new batch from the current policy in every step: a small batch reaches many responses only over "
+    "many steps.",
+)
 def check_small_batches_reach_many_responses(impl, seed):
     r"""With 24 responses and 16 draws a step, no batch holds them all, and yet training finds the optimum.
 
@@ -260,8 +318,13 @@ def check_small_batches_reach_many_responses(impl, seed):
     assert_ends_at_the_optimum(impl, r, q / q.sum(), 1.0, seeds, within=0.06, steps=3000, batch=16)
 
 
-@fact(function="train_rlhf_pg", weight=2, false_alarm=ALPHA,
-      hint="log 0 is -inf: leave responses that pi_ref never says out of the training, whatever their reward.")
+@fact(
+    function="train_rlhf_pg",
+    seconds=TRAINING,
+    weight=2,
+    false_alarm=ALPHA,
+    hint="log 0 is -inf: leave responses that pi_ref never says out of the training, whatever their reward.",
+)
 def check_a_response_that_the_reference_never_says_stays_out(impl, seed):
     r"""A response with pi_ref = 0 keeps probability 0 exactly, be it the best; the others reach the optimum.
 
@@ -274,7 +337,11 @@ def check_a_response_that_the_reference_never_says_stays_out(impl, seed):
     assert_exact(got[q == 0], [0.0], "a response with pi_ref = 0 has a probability", within=0.0)
 
 
-@fact(function="train_rlhf_pg", hint="With equal rewards pi_ref is the optimum already: nothing pulls away from it.")
+@fact(
+    function="train_rlhf_pg",
+    seconds=TRAINING,
+    hint="With equal rewards pi_ref is the optimum already: nothing pulls away from it.",
+)
 def check_equal_rewards_keep_the_reference(impl, seed):
     r"""Where all rewards are equal, and where there is one response, training stays at pi_ref.
 
@@ -287,8 +354,11 @@ def check_equal_rewards_keep_the_reference(impl, seed):
     assert_exact(trained(impl, np.array([4, 4, 4]), q, 0.5, steps=150, seed=seed), q, within=1e-2)
 
 
-@fact(function="train_rlhf_pg",
-      hint="Seed a generator with `seed` at the start of every call, and draw from nothing else; copy what you change.")
+@fact(
+    function="train_rlhf_pg",
+    seconds=TRAINING,
+    hint="Seed a generator with `seed` at the start of every call, and draw from nothing else; copy what you change.",
+)
 def check_the_same_seed_gives_the_same_policy(impl, seed):
     r"""Two calls with the same arguments give the same bits, and leave r and pi_ref as they were.
 

@@ -16,9 +16,14 @@ R = np.array([1.3, -0.8, 0.4, 2.1, -1.6])
 PI_REF = np.array([0.22, 0.31, 0.17, 0.1, 0.2])
 
 
-@fact(function="make_pairs", defines=True, weight=3, false_alarm=ALPHA,
-      hint="Draw both responses from pi_ref, leave out the pairs of a response with itself, and let a beat b with "
-           "probability sigma(r_a - r_b), a new random number for each pair.")
+@fact(
+    function="make_pairs",
+    defines=True,
+    weight=3,
+    false_alarm=ALPHA,
+    hint="Draw both responses from pi_ref, leave out the pairs of a response with itself, and let a beat b with "
+    "probability sigma(r_a - r_b), a new random number for each pair.",
+)
 def check_pairs_follow_the_bradley_terry_law(impl, seed):
     r"""A draw ends as (winner i, loser j) with the probability of meeting times that of winning.
 
@@ -42,9 +47,12 @@ def check_pairs_follow_the_bradley_terry_law(impl, seed):
     assert_law(impl, R, PI_REF, seed, wrong_laws, "these are not the pairs of a Bradley-Terry labeller")
 
 
-@fact(function="make_pairs", weight=2, false_alarm=ALPHA,
-      hint="What is left out are pairs of a response with itself, not pairs of equal rewards: those are still "
-           "compared.")
+@fact(
+    function="make_pairs",
+    weight=2,
+    false_alarm=ALPHA,
+    hint="What is left out are pairs of a response with itself, not pairs of equal rewards: those are still compared.",
+)
 def check_equal_rewards_are_compared_by_a_fair_coin(impl, seed):
     r"""Two responses with the same reward meet like any others, and each wins half of the time.
 
@@ -59,8 +67,11 @@ def check_equal_rewards_are_compared_by_a_fair_coin(impl, seed):
     assert_law(impl, r, q, seed, [cells(np.outer(q, q), unfair)], "equal rewards are not compared fairly")
 
 
-@fact(function="make_pairs", false_alarm=ALPHA,
-      hint="The winning chance is a function of r_a - r_b alone: never exponentiate a reward by itself.")
+@fact(
+    function="make_pairs",
+    false_alarm=ALPHA,
+    hint="The winning chance is a function of r_a - r_b alone: never exponentiate a reward by itself.",
+)
 def check_only_reward_differences_count(impl, seed):
     r"""A constant added to every reward changes no probability, however large it is.
 
@@ -75,9 +86,11 @@ def check_only_reward_differences_count(impl, seed):
     assert_law(impl, r, q, seed, wrong_laws, "the pairs depend on more than reward differences")
 
 
-@fact(function="make_pairs",
-      hint="sigma(r_a - r_b) must be 0 or 1 far out, not NaN and not a clipped value: use a sigmoid that cannot "
-           "overflow.")
+@fact(
+    function="make_pairs",
+    hint="sigma(r_a - r_b) must be 0 or 1 far out, not NaN and not a clipped value: use a sigmoid that cannot "
+    "overflow.",
+)
 def check_a_far_better_response_always_wins(impl, seed):
     r"""Where rewards lie a thousand and more apart, noise never turns a label.
 
@@ -91,9 +104,12 @@ def check_a_far_better_response_always_wins(impl, seed):
     assert_true(share == 0.0, "a response wins that is thousands worse", got=f"{share:.1%} of pairs", expected="none")
 
 
-@fact(function="make_pairs", weight=2, false_alarm=ALPHA,
-      hint="Without noise the higher reward wins every time; the same pairs meet as with noise, and ties stay in.")
-
+@fact(
+    function="make_pairs",
+    weight=2,
+    false_alarm=ALPHA,
+    hint="Without noise the higher reward wins every time; the same pairs meet as with noise, and ties stay in.",
+)
 def check_without_noise_the_higher_reward_wins(impl, seed):
     r"""With noisy=False the winner's reward is never below the loser's, and the same pairs meet.
 
@@ -138,8 +154,10 @@ def check_a_response_without_reference_probability_never_appears(impl, seed):
         assert_true(exact, "the pairs hold other responses than pi_ref", got=seen, expected=[1, 2, 3])
 
 
-@fact(function="make_pairs",
-      hint="n draws, less those of a response with itself: fewer than n pairs, and sometimes none, is right.")
+@fact(
+    function="make_pairs",
+    hint="n draws, less those of a response with itself: fewer than n pairs, and sometimes none, is right.",
+)
 def check_no_pair_is_left_when_all_draws_are_the_same(impl, seed):
     r"""For n = 0, for K = 1 and for a deterministic pi_ref both arrays are empty; a handful of draws gives at most as
     many pairs.
@@ -156,8 +174,11 @@ def check_no_pair_is_left_when_all_draws_are_the_same(impl, seed):
             pairs(impl.preferences.make_pairs(R, PI_REF, n, seed, noisy), 5, n)
 
 
-@fact(function="make_pairs", false_alarm=ALPHA,
-      hint="Responses may be many: keep their numbers in a type that can count them, and pi_ref in float64.")
+@fact(
+    function="make_pairs",
+    false_alarm=ALPHA,
+    hint="Responses may be many: keep their numbers in a type that can count them, and pi_ref in float64.",
+)
 def check_the_law_holds_for_many_responses(impl, seed):
     r"""Among 300 responses, the pairs between groups of responses add up as the single pairs do.
 
@@ -182,8 +203,10 @@ def check_the_law_holds_for_many_responses(impl, seed):
     design.check(np.append(counts, design.n - len(winners)), "the pairs between three groups of responses are off")
 
 
-@fact(function="make_pairs",
-      hint="Make one generator from `seed` and draw everything from it; 0 is a seed like any other.")
+@fact(
+    function="make_pairs",
+    hint="Make one generator from `seed` and draw everything from it; 0 is a seed like any other.",
+)
 def check_the_seed_alone_decides_the_pairs(impl, seed):
     r"""The same seed gives the same pairs, and no two seeds give the same; with and without noise.
 

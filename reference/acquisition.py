@@ -28,8 +28,7 @@ def acquisition_scores(
     With s = sigmoid, h(p) = -p log p - (1-p) log(1-p) in nats and h(0) = h(1) = 0, the score of a row u of U is
 
         "bald"    h(mean_k p_k) - mean_k h(p_k),   p_k = s(u . samples_k): the mutual information between the answer and
-                  the weights. Without samples the means are over own draws from N(w, cov), as many as you like, or
-                  exact.
+                  the weights. Without samples the means are over own draws from N(w, cov), two or more, or exact.
         "dopt"    log(1 + p(1-p) u^T cov u),   p = s(u . w): by how much the comparison raises the log-determinant of
                   the posterior precision. It has no factor 1/2, and p is taken at w.
         "random"  a uniform draw from [0, 1), independent of everything: U gives only the number of scores.

@@ -46,12 +46,14 @@ def dpo_loss(
             entries that are not finite, beta <= 0.
     """
     K = len(logits)
-    for name, tensor in (("logits", logits), ("log_ref", log_ref)):
-        if tensor.shape != (K,) or not bool(torch.isfinite(tensor).all()):
-            raise ValueError(f"{name}: expected {K} finite numbers, one for each response")
     won, lost = pairs("winners", winners, "losers", losers, K)
     if len(won) == 0:
         raise ValueError("winners: there is no pair, and the mean over no pairs is undefined")
+    # A response that is in no pair has no say: there, the log 0 of a response with pi_ref = 0 does no harm.
+    compared = torch.from_numpy(np.union1d(won, lost))
+    for name, tensor in (("logits", logits), ("log_ref", log_ref)):
+        if tensor.shape != (K,) or not bool(torch.isfinite(tensor[compared]).all()):
+            raise ValueError(f"{name}: expected {K} numbers, one for each response, finite where it is compared")
     shares = torch.full((len(won),), 1 / len(won), dtype=torch.float64)
     beta = positive("beta", beta)
     return _weighted_loss(logits, log_ref, torch.from_numpy(won), torch.from_numpy(lost), shares, beta)

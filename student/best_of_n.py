@@ -47,7 +47,7 @@ def best_of_n_kl(n: int) -> float:
     Source: Stiennon et al. 2020, appendix G.3; as a bound: Beirami et al. 2025, Theorem 3.1.
 
     Args:
-        n: number of draws, an integer >= 1, a Python int or a NumPy integer, up to 10**18.
+        n: number of draws, an integer >= 1: a Python int up to 10**18, or a NumPy int32 or int64.
 
     Returns:
         A float (a NumPy scalar will do), 0 for n = 1.

@@ -44,7 +44,7 @@ def pick_batch(
        candidates that are one and the same position are left out. (Whether two positions that hold the same reply are
        left out too is free; so is drawing candidates without replacement, and looking at all pairs of a small pool.)
     2. Score the candidates, u = X[a] - X[b], with `acquisition_scores` of the rule under N(w, C); at first C = cov.
-       "bald" uses fresh draws from N(w, C) for each pick; their number is free (`N_DRAWS` will do).
+       "bald" uses fresh draws from N(w, C) for each pick; their number is free, from 16 on (`N_DRAWS` will do).
     3. Take the candidate with the best score: the first that is within `TIE` of it. The same candidate is not picked
        again in this batch. (Its reply pair may be, as another candidate: answers are noisy, and step 4 discounts what
        is known.)
