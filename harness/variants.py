@@ -54,7 +54,8 @@ def bank(folder: Path) -> list[Variant]:
         for name, value in vars(module).items():
             marks = getattr(value, "variant", None)
             if marks is not None:
-                found.append(Variant(f"{path.stem}::{name}", *marks, value))
+                function, says, severity = marks
+                found.append(Variant(f"{path.stem}::{name}", function, says, severity, value))
     return found
 
 

@@ -45,8 +45,9 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
 
     Returns:
         w, float64 (d,), the posterior mode, and cov, float64 (d, d), symmetric. Both to 1e-8 (relative above 1), or to
-        where the penalised loss is flat to rounding; also for features of size 100. Without comparisons (m = 0, U of shape (0, d)) they are 0 and I / prior_precision.
-        Arguments are not modified. The optimiser is free.
+        where the penalised loss is flat to rounding; also for features of size 100. Without comparisons
+        (m = 0, U of shape (0, d)) they are 0 and I / prior_precision. Arguments are not modified. The optimiser is
+        free.
 
     Raises (not graded):
         ValueError: U is not a finite (m, d) array, Y is not m labels of 0 and 1, or prior_precision is not positive.
