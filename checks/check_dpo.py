@@ -49,6 +49,10 @@ def losses(draw):
     return draw(vectors(k)), draw(policies(k)), *columns(pairs), draw(betas())
 
 
+SECONDS = 25.0
+"""Seconds that the trainings of one fact may take: at most 2 for the reference."""
+
+
 @fact(
     function="dpo_loss",
     defines=True,
@@ -211,8 +215,22 @@ def check_pairs_may_be_arrays_or_tensors(impl, inputs):
         assert_exact(vector(gradient, len(q)), pull(logits, np.log(q), winners, losers, beta))
 
 
+@fact(function="dpo_loss", hint="Make new tensors: `log_ref - x` does, `log_ref -= x` writes into the caller's.")
+def check_dpo_loss_leaves_its_arguments_alone(impl):
+    r"""The loss is a function: logits, log_ref and the pairs are as they were when it returns.
+
+    Source: the docstring.
+    """
+    logits, winners, losers = np.array([0.4, -1.1, 0.3]), np.array([2, 0, 0, 1]), np.array([0, 1, 2, 2])
+    for keep in ((), (2, 3)):
+        loss = impl.dpo.dpo_loss
+        log_ref = np.log([0.2, 0.5, 0.3])
+        assert_leaves_arguments_alone(loss, logits, log_ref, winners, losers, 0.7, wrt=0, keep=keep)
+
+
 @fact(
     function="train_dpo",
+    seconds=SECONDS,
     defines=True,
     weight=3,
     hint="Minimise dpo_loss over the logits, with all pairs in each step, until it stands still.",
@@ -231,7 +249,7 @@ def check_training_ends_at_the_tilted_maximum_likelihood(impl, seed):
         assert_trained(impl, q, pairs_of(wins), beta, optimum=tilted(q, strengths_of(wins), beta))
 
 
-@fact(function="train_dpo", hint="beta = 0.5 does not halve the move, it squares the odds.")
+@fact(function="train_dpo", seconds=SECONDS, hint="beta = 0.5 does not halve the move, it squares the odds.")
 def check_odds_are_those_of_the_wins_to_the_one_over_beta(impl):
     r"""Where one of two responses wins a times out of a + b, the odds of pi_ref are multiplied by (a/b)^(1/beta).
 
@@ -243,7 +261,7 @@ def check_odds_are_those_of_the_wins_to_the_one_over_beta(impl):
         assert_trained(impl, q, pairs_of(np.array([[0, a], [b, 0]])), beta, optimum=tilted(q, [a, b], beta))
 
 
-@fact(function="train_dpo", hint="Record without disturbing the training, and return the last policy.")
+@fact(function="train_dpo", seconds=SECONDS, hint="Record without disturbing the training, and return the last policy.")
 def check_distance_to_the_optimum_shrinks_with_steps(impl):
     r"""Step by step the policy gets from pi_ref to pi*: the total variation falls from TV(pi_ref, pi*) to below 0.002.
 
@@ -262,6 +280,7 @@ def check_distance_to_the_optimum_shrinks_with_steps(impl):
 
 @fact(
     function="train_dpo",
+    seconds=SECONDS,
     false_alarm=2 * ALPHA,
     weight=2,
     hint="Use all pairs in every step, and train to the end: with more of them, the policy is closer to pi*.",
@@ -287,7 +306,9 @@ def check_distance_to_the_optimum_shrinks_with_data(impl, seed):
 
 
 @fact(
-    function="train_dpo", hint="Append (step, a copy of the policy) before step 0, 200, ... and once more at the end."
+    function="train_dpo",
+    seconds=SECONDS,
+    hint="Append (step, a copy of the policy) before step 0, 200, ... and once more at the end.",
 )
 def check_record_holds_every_200th_step_and_the_last(impl):
     r"""The record holds (step, policy) at steps 0, 200, 400, ... and at the last one, each once and as a copy.
@@ -305,7 +326,7 @@ def check_record_holds_every_200th_step_and_the_last(impl):
         assert_exact(path[-1], last, "the last record is the policy that is returned", within=ROUNDED)
 
 
-@fact(function="train_dpo", hint="Start the logits at log pi_ref.")
+@fact(function="train_dpo", seconds=SECONDS, hint="Start the logits at log pi_ref.")
 def check_without_steps_pi_ref_comes_back(impl):
     r"""Training starts at the reference: no step, no move.
 
@@ -318,7 +339,11 @@ def check_without_steps_pi_ref_comes_back(impl):
         assert_exact(got, q, "steps = 0 does not return pi_ref", within=ROUNDED)
 
 
-@fact(function="train_dpo", hint="Do not smooth pi_ref: leave such responses out, or let -inf be their logit.")
+@fact(
+    function="train_dpo",
+    seconds=SECONDS,
+    hint="Do not smooth pi_ref: leave such responses out, or let -inf be their logit.",
+)
 def check_responses_outside_the_support_stay_there(impl):
     r"""A response that the reference never gives has probability 0 in the result; the others are fitted all the same.
 
@@ -331,7 +356,11 @@ def check_responses_outside_the_support_stay_there(impl):
     assert_true(bool((got[q == 0] == 0).all()), "pi_ref = 0 must stay exactly 0", got=got)
 
 
-@fact(function="train_dpo", hint="The loss says nothing about a response in no pair: add no other term to it.")
+@fact(
+    function="train_dpo",
+    seconds=SECONDS,
+    hint="The loss says nothing about a response in no pair: add no other term to it.",
+)
 def check_what_is_not_compared_keeps_its_ratios(impl):
     r"""Responses that were never compared keep their ratios; the compared ones have the odds of their wins.
 
@@ -353,7 +382,9 @@ def check_what_is_not_compared_keeps_its_ratios(impl):
     assert_trained(impl, q, pairs_of(idle), beta, optimum=tilted(q, strengths_of(compared), beta))
 
 
-@fact(function="train_dpo", hint="No beta holds the policy back when one response always wins: train on.")
+@fact(
+    function="train_dpo", seconds=SECONDS, hint="No beta holds the policy back when one response always wins: train on."
+)
 def check_undisputed_wins_drive_the_policy_to_the_winner(impl):
     r"""Where one response wins every time, training goes on towards it, and KL stays bounded all the same.
 
@@ -368,7 +399,11 @@ def check_undisputed_wins_drive_the_policy_to_the_winner(impl):
     assert_at_most(rel_entr(got, q).sum(), -np.log(q[1]), "KL to pi_ref", slack=10 * ROUNDED)
 
 
-@fact(function="train_dpo", hint="Train on copies and without chance: the same pairs give the same policy.")
+@fact(
+    function="train_dpo",
+    seconds=SECONDS,
+    hint="Train on copies and without chance: the same pairs give the same policy.",
+)
 def check_training_is_repeatable_and_leaves_its_data_alone(impl):
     r"""Training modifies no argument, and two trainings on the same pairs give the same policy.
 

@@ -379,6 +379,7 @@ def check_number_of_seen_responses_follows_polyas_urn(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    seconds=10.0,
     false_alarm=2 * ALPHA,
     hint="r* is standard normal: independent for each response, mean 0, variance 1.",
 )

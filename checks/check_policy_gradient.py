@@ -19,7 +19,7 @@ from harness.tolerance import assert_at_most, assert_exact, assert_leaves_argume
 FLOAT32 = 1e-6
 """What a policy may be off when training holds it in float32, which is free: its probabilities are right to this."""
 
-TRAINING = 12.0
+SECONDS = 12.0
 """Seconds that a training of 3,000 steps may take: 0.8 for the reference."""
 
 R = np.array([2.6, -1.9, 0.7, 1.8, -0.4, -1.2])
@@ -217,7 +217,7 @@ def check_reinforce_loss_leaves_its_arguments_alone(impl):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=TRAINING,
+    seconds=SECONDS,
     defines=True,
     weight=2,
     false_alarm=ALPHA,
@@ -236,7 +236,7 @@ def check_training_ends_at_the_optimum(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=TRAINING,
+    seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
     hint="Start at logits = log pi_ref and move them from there: with steps = 0 the answer is pi_ref, not the optimum.",
@@ -258,7 +258,7 @@ def check_policy_gradient_nears_the_optimum_with_steps(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=TRAINING,
+    seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
     hint="beta is the weight of the penalty in each reward: a smaller beta lets the policy go farther from pi_ref.",
@@ -276,7 +276,7 @@ def check_penalty_weighs_beta(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=TRAINING,
+    seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
     hint="Subtract a baseline: without one, a constant in the rewards is noise that keeps the policy from settling.",
@@ -296,7 +296,7 @@ def check_a_constant_in_the_rewards_does_not_matter(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=2.5 * TRAINING,
+    seconds=2.5 * SECONDS,
     weight=2,
     false_alarm=ALPHA,
     hint="Draw a new batch from the current policy in every step: a small batch reaches many responses only over "
@@ -320,7 +320,7 @@ def check_small_batches_reach_many_responses(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=TRAINING,
+    seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
     hint="log 0 is -inf: leave responses that pi_ref never says out of the training, whatever their reward.",
@@ -339,7 +339,7 @@ def check_a_response_that_the_reference_never_says_stays_out(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=TRAINING,
+    seconds=SECONDS,
     hint="With equal rewards pi_ref is the optimum already: nothing pulls away from it.",
 )
 def check_equal_rewards_keep_the_reference(impl, seed):
@@ -356,7 +356,7 @@ def check_equal_rewards_keep_the_reference(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    seconds=TRAINING,
+    seconds=SECONDS,
     hint="Seed a generator with `seed` at the start of every call, and draw from nothing else; copy what you change.",
 )
 def check_the_same_seed_gives_the_same_policy(impl, seed):

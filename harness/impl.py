@@ -62,6 +62,9 @@ class Backend(Protocol):
     def begin(self, fact: Fact, seed: int, lend: bool = False) -> None:
         """A fact begins, with fresh modules; with `lend`, other graded functions are the reference's."""
 
+    def is_stub(self, fact: Fact) -> bool:
+        """Whether the source alone shows that the fact's function is still to be written."""
+
     def can_lend(self, fact: Fact) -> bool:
         """Whether lending could change the outcome of a fact."""
 

@@ -13,7 +13,8 @@ from harness.execute import Executor, Refused, reset_global_state
 from harness.facts import Fact
 from harness.impl import BadReturn, Call, raise_failure
 from harness.sandbox import wire
-from harness.tree import Tree, source_lines
+from harness.source import lines_of
+from harness.tree import Tree
 
 
 class Local:
@@ -25,12 +26,16 @@ class Local:
     def __init__(self, sources: Mapping[str, bytes], folder: str = "", debug: bool = False) -> None:
         self._sources, self._folder, self._debug = sources, folder, debug
         self._executor = Executor(Tree(sources, folder))
-        self._lines = {name: source_lines(data) for name, data in sources.items()}
+        self._lines = {name: lines_of(data) for name, data in sources.items()}
 
     def begin(self, fact: Fact, seed: int, lend: bool = False) -> None:
         """A fact begins: fresh modules, and the global generators seeded."""
         reset_global_state(seed, folder=".")
         self._executor = Executor(Tree(self._sources, self._folder))
+
+    def is_stub(self, fact: Fact) -> bool:
+        """Left to the call itself."""
+        return False
 
     def can_lend(self, fact: Fact) -> bool:
         """Never: a debugger is to see the submission's own helpers."""

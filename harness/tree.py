@@ -8,12 +8,12 @@ the tree never stands in for a library.
 import importlib
 import importlib.util
 import sys
-import tokenize
 from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from io import BytesIO, TextIOWrapper
 from types import ModuleType
+
+from harness.source import text_of
 
 PACKAGE = "student"
 
@@ -53,20 +53,6 @@ class Tree:
     def loaded(self) -> list[ModuleType]:
         """The modules of the tree that were imported so far."""
         return [sys.modules[full] for name in self.sources if (full := f"{PACKAGE}.{name}") in sys.modules]
-
-
-def source_text(data: bytes) -> str:
-    """The text of a Python file: byte order mark, coding line and line ends as Python itself reads them."""
-    encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
-    return TextIOWrapper(BytesIO(data), encoding, newline=None).read()
-
-
-def source_lines(data: bytes) -> list[str]:
-    """The lines of a Python file; none if it cannot be read as text."""
-    try:
-        return source_text(data).splitlines()
-    except (SyntaxError, UnicodeDecodeError, LookupError):
-        return []
 
 
 class _Finder(MetaPathFinder):
@@ -140,5 +126,5 @@ class _Alias(Loader):
 
 
 def _run(tree: Tree, name: str, module: ModuleType) -> None:
-    code = compile(source_text(tree.sources[name]), tree.filename(name), "exec", dont_inherit=True)
+    code = compile(text_of(tree.sources[name]), tree.filename(name), "exec", dont_inherit=True)
     exec(code, module.__dict__)

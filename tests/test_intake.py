@@ -35,7 +35,8 @@ def test_modules_are_read_as_bytes_and_given_ones_replaced(tmp_path: Path) -> No
     taken = take(folder(tmp_path / "work", dpo=b"\xff\x00", helper=b"h", world=b"own"), MODULES, GIVEN)
     assert taken.name == "work"
     assert taken.sources == {"dpo": b"\xff\x00", "helper": b"h", "world": b"given"}
-    assert taken.left_out == {"world.py": "given: the course's own copy is used"}
+    assert taken.left_out == {"world.py": "changed, but given: the course's own copy is used"}
+    assert take(folder(tmp_path / "work", world=b"given"), MODULES, GIVEN).left_out == {}
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "conftest.so", "x.pyc", "a-b.py", "1.py", "\u00e9.py", "evil.pth"])

@@ -7,8 +7,8 @@ from harness.facts import Fact
 from harness.impl import BadReturn, Call, Crashed, Raised, Timeout, raise_failure
 from harness.sandbox import wire
 from harness.sandbox.client import Client, Unhappy
-from harness.sandbox.lender import Lender, mentions_others
-from harness.tree import source_lines
+from harness.sandbox.lender import Lender
+from harness.source import is_stub, lines_of, mentions
 
 
 class Confined:
@@ -27,7 +27,7 @@ class Confined:
     ) -> None:
         self._client, self._sources, self._left_out = client, sources, left_out
         self._owners, self._lender = owners, lender
-        self._lines = {name: source_lines(data) for name, data in sources.items()}
+        self._lines = {name: lines_of(data) for name, data in sources.items()}
         self._slow_imports: dict[str, str] = {}
         self._imported: set[str] = set()
 
@@ -38,10 +38,15 @@ class Confined:
         self._imported.clear()
         self._client.begin(self._sources, seed, fact.seconds, lent, fact.function)
 
+    def is_stub(self, fact: Fact) -> bool:
+        """Whether the function is untouched, so that no process is needed to find out."""
+        return is_stub(self._sources.get(fact.module, b""), fact.function)
+
     def can_lend(self, fact: Fact) -> bool:
         """Whether lending could change the outcome of a fact."""
         source = self._sources.get(fact.module)
-        return self._lender is not None and source is not None and mentions_others(source, fact.function, self._owners)
+        others = set(self._owners) - {fact.function}
+        return self._lender is not None and source is not None and mentions(source, others)
 
     def end(self) -> str:
         """The fact is over; returns what the submission printed."""

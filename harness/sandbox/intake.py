@@ -78,7 +78,11 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
             if len(within) > 1 and within[0] in modules:
                 left_out[f"{within[0]}/"] = f"folders are not read; {within[0]}.py is what counts"
             continue
-        name, reason = entry.path.name, _reason(entry, sources, given)
+        name, reason = entry.path.name, _reason(entry, sources)
+        if not reason and entry.path.stem in given:
+            if entry.read(FILE_LIMIT + 1) != given[entry.path.stem]:
+                left_out[name] = "changed, but given: the course's own copy is used"
+            continue
         if not reason:
             try:
                 data = entry.read(FILE_LIMIT + 1)
@@ -102,15 +106,13 @@ def shadowed(sources: Collection[str]) -> list[str]:
     return sorted(name for name in sources if name in LIBRARIES or name in sys.stdlib_module_names)
 
 
-def _reason(entry: _Entry, taken: Mapping[str, bytes], given: Collection[str]) -> str:
+def _reason(entry: _Entry, taken: Mapping[str, bytes]) -> str:
     """Why an entry of the submission's own folder is not taken, or nothing."""
     stem = entry.path.stem
     if entry.problem:
         return entry.problem
     if not MODULE_NAME.fullmatch(entry.path.name):
         return "not a Python module's name"
-    if stem in given:
-        return "given: the course's own copy is used"
     if entry.size > FILE_LIMIT:
         return f"larger than {FILE_LIMIT:,} bytes"
     if len(taken) >= COUNT_LIMIT:

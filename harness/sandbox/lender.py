@@ -4,7 +4,6 @@ The reference runs here, in the grader's process, and is imported when it is fir
 process of a submission.
 """
 
-import ast
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from harness.local import sources_of
 from harness.sandbox import wire
 from harness.sandbox.client import Lend
-from harness.tree import Tree, source_text
+from harness.tree import Tree
 
 
 class Lender:
@@ -55,17 +54,6 @@ class Lender:
             return value.item(), gradient.detach().numpy(), torch.stack(rows).numpy()
 
         return answer
-
-
-def mentions_others(source: bytes, function: str, graded: Mapping[str, str]) -> bool:
-    """Whether a module uses a graded function besides `function`, so that lending can make a difference."""
-    try:
-        nodes = list(ast.walk(ast.parse(source_text(source))))
-    except (SyntaxError, ValueError, RecursionError, UnicodeDecodeError, MemoryError):
-        return False
-    used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    used |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    return bool((used & set(graded)) - {function})
 
 
 def _with_tensors(value: Any) -> Any:
