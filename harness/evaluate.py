@@ -83,7 +83,10 @@ def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0) -> Verdict:
 def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, lend: bool = False) -> Verdict:
     found: list[Verdict] = []
     try:
-        impl.begin(fact, seed_of(fact.id, reseed), lend)
+        try:
+            impl.begin(fact, seed_of(fact.id, reseed), lend)
+        except (Timeout, Crashed) as ended:  # lending imports all modules of the submission
+            return _ended(ended, impl)
         with statistics.spending() as spent:
             verdict = _verdict(fact, check, impl, reseed, found)
         if sum(spent) > fact.false_alarm * (1 + 1e-9):
@@ -114,8 +117,7 @@ def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, found: list[Verd
     except (Timeout, Crashed) as ended:
         if found:
             return found[-1]
-        outcome = Outcome.TIMEOUT if isinstance(ended, Timeout) else Outcome.CRASHED
-        return Verdict(outcome, Evidence(str(ended), input=_input(impl.last)), by_load=getattr(ended, "by_load", False))
+        return _ended(ended, impl)
     except (Contradiction, Raised) as error:
         return _failed(error, impl)
     except hypothesis.errors.FlakyFailure:
@@ -130,6 +132,11 @@ def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, found: list[Verd
         message = f"the answer cannot be used as the docstring promises ({type(error).__name__}: {error})"
         return Verdict(Outcome.FAILED, Evidence(message, input=_input(impl.last)), snippet(impl.last))
     return Verdict(Outcome.PASSED)
+
+
+def _ended(ended: Timeout | Crashed, impl: Impl) -> Verdict:
+    outcome = Outcome.TIMEOUT if isinstance(ended, Timeout) else Outcome.CRASHED
+    return Verdict(outcome, Evidence(str(ended), input=_input(impl.last)), by_load=getattr(ended, "by_load", False))
 
 
 def _failed(error: Contradiction | Raised, impl: Impl) -> Verdict:

@@ -325,7 +325,7 @@ def smooths_ref(scores, pi_ref, n):
 
 @mistake(
     "best_of_n_distribution",
-    "responses that π_ref never gives are left out of the array that is returned",
+    "the law has entries only for responses that π_ref gives",
     severity="extreme",
 )
 def returns_support_only(scores, pi_ref, n):
@@ -336,16 +336,12 @@ def returns_support_only(scores, pi_ref, n):
 
 
 @mistake(
-    "best_of_n_distribution",
-    "the probability 1 − F^n of the rest goes to the argmax, even if π_ref never gives it",
-    severity="extreme",
+    "best_of_n_distribution", "responses rarer than 1e-12 count as never drawn, however many draws", severity="extreme"
 )
-def top_score_may_be_absent(scores, pi_ref, n):
-    level_of, below, up_to = _levels(scores, pi_ref)
-    law = _shared_like_ref(up_to**n - below**n, level_of, np.asarray(pi_ref))
-    law[np.asarray(pi_ref) == 0] = 0.0
-    law[np.argmax(scores)] = 1 - (law.sum() - law[np.argmax(scores)])
-    return law if np.sum(np.asarray(scores) == np.max(scores)) == 1 else law / law.sum()
+def drops_rare_responses(scores, pi_ref, n):
+    q = np.where(np.asarray(pi_ref) > 1e-12, pi_ref, 0.0)
+    level_of, below, up_to = _levels(scores, q / q.sum())
+    return _shared_like_ref(up_to**n - below**n, level_of, q)
 
 
 # best_of_n_distribution: large n, rounding, simulation
@@ -393,12 +389,10 @@ def accumulates_in_float32(scores, pi_ref, n):
     return _shared_like_ref((up_to**n - below**n).astype(float), level_of, np.asarray(pi_ref))
 
 
-@mistake(
-    "best_of_n_distribution", "F^n is clipped to at least 1e-6 before it is logged, so bad responses lose their chance"
-)
-def clips_distribution_function(scores, pi_ref, n):
+@mistake("best_of_n_distribution", "F is raised to at least 1e-6 before its logarithm is taken", severity="extreme")
+def clips_before_the_logarithm(scores, pi_ref, n):
     level_of, below, up_to = _levels(scores, pi_ref)
-    powers = [np.exp(np.log(np.clip(F**n, 1e-6, 1.0))) for F in (below, up_to)]
+    powers = [np.exp(n * np.log(np.clip(F, 1e-6, 1.0))) for F in (below, up_to)]
     return _shared_like_ref(powers[1] - powers[0], level_of, pi_ref)
 
 
@@ -418,6 +412,29 @@ def simulates(scores, pi_ref, n):
 def rounds_probabilities(scores, pi_ref, n):
     level_of, below, up_to = _levels(scores, pi_ref)
     return np.round(_shared_like_ref(up_to**n - below**n, level_of, pi_ref), 6)
+
+
+@mistake(
+    "best_of_n_distribution",
+    "for two responses 1 − (1 − π_ref)^n goes to the argmax, also when they tie",
+    severity="extreme",
+)
+def two_responses_without_tie(scores, pi_ref, n):
+    if len(scores) == 2:
+        best = int(np.argmax(scores))
+        law = np.full(2, (1 - pi_ref[best]) ** n)
+        law[best] = 1 - law[best]
+        return law
+    level_of, below, up_to = _levels(scores, pi_ref)
+    return _shared_like_ref(up_to**n - below**n, level_of, pi_ref)
+
+
+@mistake(
+    "best_of_n_distribution", "the law is squeezed: for one response it is a number, not an array", severity="extreme"
+)
+def squeezes(scores, pi_ref, n):
+    level_of, below, up_to = _levels(scores, pi_ref)
+    return _shared_like_ref(up_to**n - below**n, level_of, pi_ref).squeeze()
 
 
 # best_of_n_distribution: arguments
@@ -501,7 +518,7 @@ def subtracts_one_over_n(n):
 
 
 @mistake("best_of_n_kl", "(n − 1)/(n + 1) stands for (n − 1)/n", severity="blatant")
-def wrong_denominator(n):
+def divides_by_one_more(n):
     return math.log(n) - (n - 1) / (n + 1)
 
 
@@ -610,7 +627,7 @@ def rounded(n):
     "best_of_n_kl", "the mean score of the best, n/(n + 1), goes into the log-density instead of the mean log-score"
 )
 def log_of_the_mean(n):
-    return math.log(n) + (n - 1) * math.log(n / (n + 1))
+    return math.log(n) - (n - 1) * math.log1p(1 / n)
 
 
 @mistake(

@@ -154,6 +154,15 @@ def clips_exponent(r, pi_ref, beta):
 
 
 @mistake(
+    "optimal_policy", "the shifted r/β is clipped at −700, where exp is not 0 yet for tiny π_ref", severity="extreme"
+)
+def clips_shifted_exponent(r, pi_ref, beta):
+    r, pi_ref = np.asarray(r, dtype=float), np.asarray(pi_ref, dtype=float)
+    weights = pi_ref * np.exp(np.clip((r - r[pi_ref > 0].max()) / beta, -700, 0))
+    return weights / weights.sum()
+
+
+@mistake(
     "optimal_policy", "overflown weights are replaced by a large number, so π_ref is lost there", severity="extreme"
 )
 def replaces_infinite_weights(r, pi_ref, beta):
@@ -168,6 +177,19 @@ def replaces_infinite_weights(r, pi_ref, beta):
 def shifts_by_unsupported_reward(r, pi_ref, beta):
     weights = np.asarray(pi_ref) * np.exp((r - np.max(r)) / beta)
     return weights / weights.sum()
+
+
+@mistake("optimal_policy", "the largest r, not the largest r/β, is subtracted from r/β", severity="extreme")
+def shifts_by_undivided_reward(r, pi_ref, beta):
+    weights = np.asarray(pi_ref) * np.exp(np.asarray(r) / beta - np.max(r))
+    return weights / weights.sum()
+
+
+@mistake("optimal_policy", "log 0 is set to 0, so a response that π_ref never gives counts as certain")
+def log_zero_is_zero(r, pi_ref, beta):
+    pi_ref = np.asarray(pi_ref, dtype=float)
+    log_ref = np.log(pi_ref, out=np.zeros_like(pi_ref), where=pi_ref > 0)
+    return _normalised_exp(log_ref + np.asarray(r) / beta)
 
 
 @mistake("optimal_policy", "1e-12 is added to π_ref inside the logarithm, so a forbidden response can win")
@@ -287,6 +309,13 @@ def overwrites_ref(r, pi_ref, beta):
 @mistake("optimal_policy", "the answer is squeezed: for one response it is a number, not an array", severity="extreme")
 def squeezes(r, pi_ref, beta):
     return _normalised_exp(_log(pi_ref) + np.asarray(r) / beta).squeeze()
+
+
+@mistake("optimal_policy", "two responses go through the sigmoid of their reward difference, without π_ref's odds")
+def two_responses_by_sigmoid(r, pi_ref, beta):
+    if len(r) == 2:
+        return softmax(np.asarray(r) / beta)
+    return _normalised_exp(_log(pi_ref) + np.asarray(r) / beta)
 
 
 @mistake("optimal_policy", "probabilities are rounded to four decimals")
@@ -439,6 +468,12 @@ def kl_ignores_nonfinite_terms(p, q):
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.asarray(p) * np.log(np.asarray(p) / np.asarray(q))
     return max(0.0, float(terms[np.isfinite(terms)].sum()))
+
+
+@mistake("kl", "log 0 is set to 0 for q as well, so what q never gives counts as certain")
+def kl_log_zero_is_zero(p, q):
+    log_p, log_q = (np.log(x, out=np.zeros(len(x)), where=np.asarray(x) > 0) for x in (p, q))
+    return max(0.0, float(np.asarray(p) @ (log_p - log_q)))
 
 
 @mistake("kl", "nan_to_num makes the largest float out of infinity")

@@ -729,7 +729,7 @@ def no_draws_without_columns(w, cov, n, rng):
 
 @mistake("posterior_samples", "the noise comes from NumPy's global generator instead of rng")
 def global_generator(w, cov, n, rng):
-    return np.random.multivariate_normal(w, cov, n)  # noqa: NPY002
+    return np.random.multivariate_normal(w, cov, n)
 
 
 @mistake("posterior_samples", "a fresh generator with a fixed seed repeats the same draws in every call")

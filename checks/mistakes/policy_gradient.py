@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from harness.variants import mistake
 
@@ -38,7 +38,7 @@ def penalty_without_reference(logits, y, r, log_ref, beta):
     return _surrogate(R - R.mean(), log_pi)
 
 
-@mistake("reinforce_loss", "log_ref is taken for π_ref, and its logarithm is computed again through an exponential.")
+@mistake("reinforce_loss", "log π is compared with π_ref itself, not with its logarithm.")
 def compares_log_probability_with_probability(logits, y, r, log_ref, beta):
     log_pi, R = _drawn(logits, y, r, log_ref.exp(), beta)
     return _surrogate(R - R.mean(), log_pi)
@@ -56,9 +56,7 @@ def beta_on_the_reward(logits, y, r, log_ref, beta):
     return _surrogate(R - R.mean(), log_pi)
 
 
-@mistake(
-    "reinforce_loss", "The whole penalised reward is divided by β, which keeps the optimum and rescales the gradient."
-)
+@mistake("reinforce_loss", "The whole of R is divided by β, which keeps the optimum and rescales the gradient.")
 def reward_divided_by_beta(logits, y, r, log_ref, beta):
     log_pi, R = _drawn(logits, y, r / beta, log_ref, 1.0)
     return _surrogate(R - R.mean(), log_pi)
@@ -78,7 +76,7 @@ def no_penalty(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "The penalty is the size of the log-ratio, |log π − log π_ref|, instead of the ratio with its sign.",
+    "The penalty is the size of the log-ratio, |log π − log π_ref|, without its sign.",
 )
 def penalty_is_absolute(logits, y, r, log_ref, beta):
     log_pi, _ = _drawn(logits, y, r, log_ref, beta)
@@ -93,7 +91,7 @@ def penalty_cut_off_at_zero(logits, y, r, log_ref, beta):
     return _surrogate(R - R.mean(), log_pi)
 
 
-@mistake("reinforce_loss", "The penalty is measured in bits, while the policy's log-probabilities are in nats.")
+@mistake("reinforce_loss", "The penalty is measured in bits instead of nats.")
 def penalty_in_bits(logits, y, r, log_ref, beta):
     log_pi, R = _drawn(logits, y, r, log_ref, beta / np.log(2.0))
     return _surrogate(R - R.mean(), log_pi)
@@ -101,7 +99,7 @@ def penalty_in_bits(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "Every response of the batch is charged the batch's mean log-ratio, which the baseline takes out again.",
+    "Every draw is charged the batch's mean log-ratio, which the baseline takes out again.",
 )
 def penalty_averaged_over_the_batch(logits, y, r, log_ref, beta):
     log_pi, _ = _drawn(logits, y, r, log_ref, beta)
@@ -111,7 +109,7 @@ def penalty_averaged_over_the_batch(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "The penalty is the KL of the whole policy, one constant for all draws, and cancels in the advantage.",
+    "The penalty is the KL of the whole policy, the same for all draws, and cancels in the advantage.",
 )
 def exact_kl_as_a_constant(logits, y, r, log_ref, beta):
     log_pi = torch.log_softmax(logits, dim=0)
@@ -246,7 +244,7 @@ def mean_log_ratio_in_the_loss(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "The KL goes into the loss as half the squared log-ratio, whose mean is unbiased and whose batches are not at rest at π*.",
+    "Half the squared log-ratio stands in the loss: right on average, and never at rest at π*.",
 )
 def squared_log_ratio_in_the_loss(logits, y, r, log_ref, beta):
     log_pi, R = _drawn(logits, y, r, log_ref, 0.0)
@@ -255,7 +253,7 @@ def squared_log_ratio_in_the_loss(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "The KL goes into the loss as the estimator ratio − 1 − log ratio, whose gradient is that of KL(π_ref‖π).",
+    "The estimator ratio − 1 − log ratio stands in the loss; its gradient is that of KL(π_ref‖π).",
 )
 def nonnegative_estimator_in_the_loss(logits, y, r, log_ref, beta):
     log_pi, R = _drawn(logits, y, r, log_ref, 0.0)
@@ -265,7 +263,7 @@ def nonnegative_estimator_in_the_loss(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "The KL of the whole policy is differentiated exactly beside the sampled reward, so it is no longer part of R.",
+    "The KL of the whole policy is differentiated beside the sampled reward instead of being part of R.",
 )
 def exact_kl_in_the_loss(logits, y, r, log_ref, beta):
     log_pi = torch.log_softmax(logits, dim=0)
@@ -393,9 +391,17 @@ def distinct_responses_only(logits, y, r, log_ref, beta):
     return _surrogate(R - R.mean(), log_pi)
 
 
+@mistake("reinforce_loss", "The counts end at the last response drawn, so they do not fit the K log-probabilities.")
+def counts_end_at_the_last_drawn(logits, y, r, log_ref, beta):
+    share = torch.bincount(y) / len(y)
+    log_pi = torch.log_softmax(logits, dim=0)
+    R = (r - beta * (log_pi - log_ref)).detach()
+    return -(share * (R - (share * R).sum()) * log_pi).sum()
+
+
 @mistake(
     "reinforce_loss",
-    "The mean advantage is multiplied by the mean log-probability: a product of means for a mean of products.",
+    "The mean advantage, 0, multiplies the mean log-probability: a product of means.",
     severity="blatant",
 )
 def product_of_means(logits, y, r, log_ref, beta):
@@ -405,7 +411,7 @@ def product_of_means(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "Advantages go in as class weights of cross_entropy, whose weighted mean divides by their sum, 0.",
+    "Advantages are class weights of cross_entropy, which divides by their sum over the batch, 0.",
     severity="blatant",
 )
 def advantages_as_class_weights(logits, y, r, log_ref, beta):
@@ -453,7 +459,7 @@ def variance_over_beta(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "Half the unbiased variance of R is the loss: the division by β is forgotten, and B − 1 stands for B.",
+    "Half the variance of R is the loss, not divided by β and with B − 1 for B.",
 )
 def variance_as_the_loss(logits, y, r, log_ref, beta):
     log_pi = torch.log_softmax(logits, dim=0)[y]
@@ -507,17 +513,13 @@ def softmax_twice(logits, y, r, log_ref, beta):
     return _surrogate(R - R.mean(), log_pi)
 
 
-@mistake(
-    "reinforce_loss",
-    "The logits are used as log π in the reward, after being shifted by their maximum only for those drawn first.",
-)
-def normalised_on_the_drawn_responses(logits, y, r, log_ref, beta):
-    log_pi = torch.log_softmax(logits[y], dim=0)
-    R = (r[y] - beta * (log_pi - log_ref[y])).detach()
-    return _surrogate(R - R.mean(), torch.log_softmax(logits.clamp(-50.0, 50.0), dim=0)[y])
+@mistake("reinforce_loss", "Logits are clamped to ±50 before the softmax.", severity="extreme")
+def logits_clamped(logits, y, r, log_ref, beta):
+    log_pi, R = _drawn(logits.clamp(-50.0, 50.0), y, r, log_ref, beta)
+    return _surrogate(R - R.mean(), log_pi)
 
 
-@mistake("reinforce_loss", "The caller's rewards are centred in place.")
+@mistake("reinforce_loss", "The mean of all K rewards is subtracted from the caller's r in place.")
 def centres_rewards_in_place(logits, y, r, log_ref, beta):
     r -= r.mean()
     log_pi, R = _drawn(logits, y, r, log_ref, beta)
@@ -533,7 +535,7 @@ def sorts_the_batch_in_place(logits, y, r, log_ref, beta):
 
 @mistake(
     "reinforce_loss",
-    "Only log π is detached inside the reward, so a gradient flows to r and log_ref where they ask for one.",
+    "Only log π is detached inside R, so a gradient flows to r and log_ref where they ask for one.",
     severity="extreme",
 )
 def gradient_flows_to_the_reward(logits, y, r, log_ref, beta):
@@ -971,6 +973,11 @@ def never_seeds(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
     return _train(r, pi_ref, beta, steps, batch, lr, seed, rng=np.random.default_rng())
 
 
+@mistake("train_rlhf_pg", "Training with seed 0 counts as training without a seed.", severity="extreme")
+def training_without_seed_zero(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
+    return _train(r, pi_ref, beta, steps, batch, lr, seed or None)
+
+
 @mistake("train_rlhf_pg", "torch is seeded, but the batches are drawn from NumPy's global generator.")
 def seeds_another_generator(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
     torch.manual_seed(seed)
@@ -1049,6 +1056,12 @@ def policy_in_the_type_of_rewards(r, pi_ref, beta, steps=3000, batch=64, lr=0.05
     return policy
 
 
+@mistake("train_rlhf_pg", "Integer rewards become an integer tensor, whose mean torch refuses to compute.")
+def mean_of_an_integer_tensor(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
+    rewards = torch.tensor(np.asarray(r))
+    return _train((rewards - rewards.mean()).numpy(), pi_ref, beta, steps, batch, lr, seed)
+
+
 @mistake("train_rlhf_pg", "Probabilities are rounded to three digits.")
 def rounds_the_policy(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
     return np.round(_train(r, pi_ref, beta, steps, batch, lr, seed), 3)
@@ -1065,7 +1078,7 @@ def returns_a_tensor(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
     return torch.as_tensor(_train(r, pi_ref, beta, steps, batch, lr, seed))
 
 
-@mistake("train_rlhf_pg", "The caller's rewards are centred in place.")
+@mistake("train_rlhf_pg", "The caller's rewards are centred in place before training.")
 def centres_rewards_of_the_caller(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
     if np.asarray(r).dtype.kind == "f":
         r -= r.mean()

@@ -1,9 +1,11 @@
 """A confined child of a zygote for each fact: what Linux offers.
 
-A child that breaks a limit or its channel is killed from outside. The limits are of CPU time, in multiples of a loop
-that the zygote timed; a generous wall clock stands behind.
+A child that breaks a limit or its channel is killed from outside. Three clocks run while the grader waits for it: what it
+computes (CPU time, scaled by a loop that the zygote timed); what it sleeps, which is neither computing nor waiting for a
+core; and the wall, generously, behind both. Only the last can be the fault of a loaded machine.
 """
 
+import contextlib
 import os
 import select
 import signal
@@ -36,8 +38,6 @@ IMPORT_SECONDS = 10.0
 WALL_PER_CPU, WALL_EXTRA = 6.0, 2.0
 TICK = 0.02
 CHUNK = 1 << 20
-IDLE = 0.1
-"""A child that used less than this share of a core was not slowed down by others: it slept, or waited for itself."""
 
 
 def environment() -> dict[str, str]:
@@ -60,7 +60,7 @@ class Forked(Client):
             )
         self._ready, self._speed = False, 1.0
         self._pid, self._channel, self._printed = 0, -1, -1
-        self._budget, self._charged_before = 0.0, 0.0
+        self._budget, self._charged_before, self._slept = 0.0, 0.0, 0.0
 
     def wait_until_ready(self) -> None:
         if self._ready:
@@ -107,19 +107,19 @@ class Forked(Client):
         os.set_blocking(self._channel, False)
         os.set_blocking(self._printed, False)
         self._pid = int(self._answer_of_zygote(ORDER_SECONDS).removeprefix("pid "))
-        self._budget, self._charged_before = IMPORT_SECONDS * self._speed, 0.0
+        self._budget, self._charged_before, self._slept = IMPORT_SECONDS * self._speed, 0.0, 0.0
         try:
             wire.read_from_child(self._reader())
-        except Crashed:
-            raise GraderFault(f"a child could not be confined: {self.output.text()[:500]}") from None
-        self._budget, self._charged_before = limit, self._cpu()
+        except (Crashed, Timeout) as ended:
+            raise GraderFault(f"a child could not be confined: {ended} {self.output.text()[:500]}") from None
+        self._budget, self._charged_before, self._slept = limit, self._cpu(), 0.0
 
     @contextmanager
     def _importing(self) -> Iterator[None]:
-        budget, used = self._budget, self._cpu() - self._charged_before
-        self._budget, self._charged_before = IMPORT_SECONDS * self._speed, self._cpu()
+        budget, used, slept = self._budget, self._cpu() - self._charged_before, self._slept
+        self._budget, self._charged_before, self._slept = IMPORT_SECONDS * self._speed, self._cpu(), 0.0
         yield
-        self._budget, self._charged_before = budget, self._cpu() - used
+        self._budget, self._charged_before, self._slept = budget, self._cpu() - used, slept
 
     # ---- bytes and clocks ----
 
@@ -159,16 +159,22 @@ class Forked(Client):
         poll = select.poll()
         poll.register(self._channel, event)
         poll.register(self._printed, select.POLLIN)
+        wall = self._budget * WALL_PER_CPU + WALL_EXTRA
+        seen, busy = time.monotonic(), self._cpu() + self._waited_for_a_core()
         while True:
-            used = self._cpu() - self._charged_before
-            elapsed = time.monotonic() - started
-            wall = self._budget * WALL_PER_CPU + WALL_EXTRA
+            used, now = self._cpu() - self._charged_before, time.monotonic()
+            busy_before, busy = busy, self._cpu() + self._waited_for_a_core()
+            self._slept += max(0.0, now - seen - (busy - busy_before))
+            seen, elapsed = now, now - started
             if used > self._budget:
                 self._reap()
                 raise Timeout(f"it used up its {self._budget:.1f} s of computing time")
+            if self._slept > self._budget + WALL_EXTRA:
+                self._reap()
+                raise Timeout(f"it slept for {self._slept:.0f} s, or waited for what never came")
             if elapsed > wall:
                 self._reap()
-                raise Timeout(f"no answer after {wall:.0f} s", by_load=used > IDLE * elapsed)
+                raise Timeout(f"no answer after {wall:.0f} s", by_load=True)
             for descriptor, _ in poll.poll(1000 * max(TICK, min(self._budget - used, wall - elapsed, 1.0))):
                 if descriptor == self._channel:
                     return
@@ -190,6 +196,15 @@ class Forked(Client):
             return time.clock_gettime((~self._pid << 3) | 2)
         except OSError:
             return 0.0  # it has ended; the channel will say so
+
+    def _waited_for_a_core(self) -> float:
+        """Seconds that the child's threads were ready to run and did not; 0 on kernels that do not tell."""
+        waited = 0.0
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            for task in os.listdir(f"/proc/{self._pid}/task"):
+                with open(f"/proc/{self._pid}/task/{task}/schedstat", encoding="ascii") as file:
+                    waited += int(file.read().split()[1]) / 1e9
+        return waited
 
     # ---- ends ----
 

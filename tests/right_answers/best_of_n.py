@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import torch
-from scipy.special import xlog1py
 from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
@@ -75,8 +74,7 @@ def binomial_count(scores, pi_ref, n):
         level = scores == score
         above, mass = pi_ref[scores > score].sum(), pi_ref[level].sum()
         rest = max(1.0 - above, mass)
-        none_above = np.exp(xlog1py(n, above - 1.0 + rest - above)) if above < 1 else 0.0
-        none_above = np.exp(n * np.log1p(-above)) if above < 1 else none_above
+        none_above = np.exp(n * np.log1p(-above)) if above < 1 else 0.0
         law[level] = none_above * binom.sf(0, n, mass / rest) * pi_ref[level] / mass
     return law
 
@@ -97,14 +95,14 @@ def decimals(scores, pi_ref, n):
         return np.array([float(share[float(s)] * Decimal(float(q))) for s, q in zip(scores, pi_ref, strict=True)])
 
 
-@right_answer("best_of_n_distribution", "torch: searchsorted on the sorted scores, from the left and from the right")
-def torch_searchsorted(scores, pi_ref, n):
-    s, q = torch.tensor(np.asarray(scores, dtype=np.float64)), torch.tensor(np.asarray(pi_ref, dtype=np.float64))
-    ordered, order = torch.sort(s)
-    F = torch.cat([torch.zeros(1, dtype=torch.float64), torch.cumsum(q[order], 0)])
-    left, right = F[torch.searchsorted(ordered, s)], F[torch.searchsorted(ordered, s, right=True)]
-    law = (right.pow(n) - left.pow(n)) * q / (right - left)
-    return torch.where(q > 0, law, 0.0).numpy()
+@right_answer("best_of_n_distribution", "torch: levels by unique and index_add, powers through the logarithm")
+def torch_levels(scores, pi_ref, n):
+    q = torch.tensor(np.asarray(pi_ref, dtype=np.float64))
+    levels, level_of = torch.unique(torch.tensor(np.asarray(scores)), return_inverse=True)
+    mass = torch.zeros(len(levels), dtype=torch.float64).index_add(0, level_of, q)
+    powers = (n * torch.cumsum(mass, 0).log()).exp()
+    wins = torch.diff(powers, prepend=torch.zeros(1, dtype=torch.float64))
+    return torch.where(q > 0, wins[level_of] * q / mass[level_of], 0.0).numpy()
 
 
 @right_answer("best_of_n_kl", "NumPy, a NumPy scalar")

@@ -114,9 +114,9 @@ def relative_entropy(p, q):
     return np.maximum(rel_entr(p, q).sum(), 0.0)
 
 
-@right_answer("kl", "p log(p/q) - p + q, no term of which is negative")
+@right_answer("kl", "p log(p/q) - p + q, no term of which is negative but for rounding")
 def bregman(p, q):
-    return float(kl_div(p, q).sum())
+    return float(np.maximum(kl_div(p, q), 0.0).sum())
 
 
 @right_answer("kl", "scipy.stats.entropy, cut off at 0")
