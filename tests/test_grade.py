@@ -4,10 +4,16 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from harness.sandbox.forked import Forked
+from harness.sandbox.lender import Lender
+from harness.sandbox.portable import Portable
 from tests.small_course import CHECKS, RIGHT, STUBS, write_suite, write_tree
 
 ROOT = Path(__file__).parent.parent
@@ -129,3 +135,109 @@ def test_a_command_line_that_makes_no_sense_is_named(
     assert run.returncode == 2
     assert says in run.stderr.replace("\n", " ")
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="confinement is Linux's")
+def test_a_run_below_the_required_isolation_asks_nothing(suite: Path, tmp_path: Path) -> None:
+    marker = "open('/dev/null'); print('I ran')"
+    tree = write_tree(tmp_path / "tree", f"{marker}\n{RIGHT}")
+    run = grade("--suite", suite, "--tree", tree, "--out", tmp_path, "--require", "full", "--without-layer", "seccomp")
+    assert run.returncode == 3
+    assert "isolation here is partial, and full is required" in run.stdout
+    assert "not contained: starting processes" in run.stdout
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert (result["complete"], result["score"], result["isolation"]["level"]) == (False, None, "partial")
+    assert "I ran" not in json.dumps(result)
+
+
+def test_an_ordinary_process_gives_the_same_marks(suite: Path, tmp_path: Path) -> None:
+    wrong = RIGHT.replace("np.asarray(x) + x", "np.asarray(x) * 3")
+    tree = write_tree(tmp_path / "tree", wrong)
+    results = []
+    for options in ((), ("--isolation", "process")):
+        grade("--suite", suite, "--tree", tree, "--out", tmp_path, *options)
+        results.append(json.loads((tmp_path / "result.json").read_text(encoding="utf-8")))
+    confined, ordinary = results
+    assert ordinary["isolation"]["level"] == "process"
+    assert [(fact["outcome"], fact["evidence"]) for fact in ordinary["facts"]] == [
+        (fact["outcome"], fact["evidence"]) for fact in confined["facts"]
+    ]
+
+
+def test_debugging_runs_here_and_writes_no_marks(suite: Path, tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", f"import os\nprint('parent', os.getppid())\n{RIGHT}")
+    run = grade("--suite", suite, "--tree", tree, "--debug")
+    assert f"parent {os.getpid()}" in run.stdout
+    assert "3 of 3 facts hold" in run.stdout
+    assert grade("--suite", suite, "--tree", tree, "--debug", "--out", tmp_path).returncode == 2
+
+
+def test_an_archive_is_graded_like_its_folder_and_what_is_left_out_is_named(suite: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "handed.zip", "w") as archive:
+        archive.writestr("work/shapes.py", RIGHT)
+        archive.writestr("work/notes.txt", "x")
+        archive.writestr("__MACOSX/work/shapes.py", "x")
+    run = grade("--suite", suite, "--tree", tmp_path / "handed.zip")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "not used: notes.txt: not a Python module's name" in run.stdout
+
+
+HELPER = """
+import numpy as np
+
+def double(x):
+    return np.asarray(x) * 3
+
+def coin(n, rng):
+    return (double(rng.random(n)) / 2) < 0.5
+"""
+
+
+def test_a_wrong_helper_costs_only_its_own_marks(suite: Path, tmp_path: Path) -> None:
+    reference = write_tree(tmp_path / "right")
+    run = grade("--suite", suite, "--reference", reference, "--tree", write_tree(tmp_path / "tree", HELPER))
+    assert "4.00 of 10.00 points" in run.stdout, run.stdout + run.stderr
+    assert "1 facts hold with the reference's helpers" in run.stdout
+    run = grade("--suite", suite, "--reference", tmp_path / "none", "--tree", tmp_path / "tree")
+    assert "0.00 of 10.00 points" in run.stdout
+
+
+LOSS = """
+def double(logits, y):
+    log_p = logits - logits.logsumexp(0)
+    return -(log_p[y] ** 2).mean()
+"""
+NEWTON = """
+import numpy as np
+import torch
+
+def double(logits, y):
+    raise ValueError("wrong on purpose")
+
+def coin(logits, y):
+    x = torch.tensor(logits, requires_grad=True)
+    value = double(x, torch.tensor(y))
+    gradient = torch.autograd.grad(value, x, create_graph=True)[0]
+    hessian = torch.stack([torch.autograd.grad(g, x, retain_graph=True)[0] for g in gradient])
+    return value.item(), gradient.detach().numpy(), hessian.numpy()
+"""
+
+
+def test_a_lent_loss_has_true_derivatives(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    reference = write_tree(tmp_path / "right", LOSS)
+    lend = Lender(reference, {"double": "shapes", "coin": "shapes"}).lend("coin")
+    x, y = np.array([0.3, -1.0, 2.0]), np.array([2, 0, 0])
+    with Forked() if sys.platform == "linux" else Portable() as client:
+        client.begin({"shapes": NEWTON.encode()}, 0, 5.0, lend, "coin")
+        client.import_module("shapes")
+        value, gradient, hessian = client.invoke("call", "shapes", "coin", [x, y], {})
+    namespace: dict[str, Any] = {}
+    exec(LOSS, namespace)
+    at = torch.tensor(x, requires_grad=True)
+    assert value == pytest.approx(namespace["double"](at, torch.tensor(y)).item())
+    for got, expected in (
+        (gradient, torch.autograd.functional.jacobian(lambda z: namespace["double"](z, torch.tensor(y)), at)),
+        (hessian, torch.autograd.functional.hessian(lambda z: namespace["double"](z, torch.tensor(y)), at)),
+    ):
+        assert got == pytest.approx(expected.numpy())

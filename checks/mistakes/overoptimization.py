@@ -502,16 +502,6 @@ def reference_knows_the_rewards(seed, K=2000, n_pairs=1000, l2=1e-5, steps=1000)
     return _report(_study(seed, K, n_pairs, l2, world=world))
 
 
-@mistake(
-    "overoptimization_experiment", "rewards and reference come from two generators of the same seed, and are linked"
-)
-def one_seed_for_rewards_and_reference(seed, K=2000, n_pairs=1000, l2=1e-5, steps=1000):
-    def world(rng, K):
-        return np.random.default_rng(seed).normal(size=K), np.random.default_rng(seed).dirichlet(np.full(K, 0.3))
-
-    return _report(_study(seed, K, n_pairs, l2, world=world))
-
-
 @mistake("overoptimization_experiment", "the seed is ignored: every experiment has the same world")
 def seed_is_ignored(seed, K=2000, n_pairs=1000, l2=1e-5, steps=1000):
     return _report(_study(0, K, n_pairs, l2))

@@ -571,8 +571,8 @@ def _shares(pi, batch, rng):
     return np.bincount(y, minlength=len(pi)) / batch
 
 
-def _adam(lr, penalty=0.0, decay=0.0):
-    """One step of Adam on logits. penalty: weight of their squares in the loss; decay: AdamW's."""
+def _adam(lr, penalty=0.0):
+    """One step of Adam on logits. penalty: weight of half their squares in the loss."""
     state = SimpleNamespace(mean=0.0, square=0.0, steps=0)
 
     def step(z, g):
@@ -581,7 +581,7 @@ def _adam(lr, penalty=0.0, decay=0.0):
         state.mean = 0.9 * state.mean + 0.1 * g
         state.square = 0.999 * state.square + 0.001 * g * g
         mean, square = state.mean / (1 - 0.9**state.steps), state.square / (1 - 0.999**state.steps)
-        return z * (1 - lr * decay) - lr * mean / (np.sqrt(square) + 1e-8)
+        return z - lr * mean / (np.sqrt(square) + 1e-8)
 
     return step
 
@@ -770,18 +770,6 @@ def baseline_without_the_penalty(r, pi_ref, beta, steps=3000, batch=64, lr=0.05,
 
 
 @mistake(
-    "train_rlhf_pg", "Advantages are divided by their standard deviation, which blows rounding up to full steps at π*."
-)
-def standardises_advantages(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
-    def slope(log_pi, log_ref, r, beta, share):
-        R = r - beta * (log_pi - log_ref)
-        advantage = R - share @ R
-        return -share * advantage / (np.sqrt(share @ advantage**2) + 1e-8)
-
-    return _train(r, pi_ref, beta, steps, batch, lr, seed, slope)
-
-
-@mistake(
     "train_rlhf_pg", "PPO's ratio is taken to π_ref and clipped at 1 ± 0.2, so the policy cannot go farther than that."
 )
 def clips_the_ratio_to_the_reference(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
@@ -865,9 +853,11 @@ def returns_the_average_policy(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, s
     return policy
 
 
-@mistake("train_rlhf_pg", "Plain gradient descent with step lr has not arrived after the steps that are promised.")
+@mistake(
+    "train_rlhf_pg", "Plain gradient descent with a tenth of lr has not arrived after the steps that are promised."
+)
 def plain_descent(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
-    return _train(r, pi_ref, beta, steps, batch, lr, seed, step=lambda z, g: z - lr * g)
+    return _train(r, pi_ref, beta, steps, batch, lr, seed, step=lambda z, g: z - 0.1 * lr * g)
 
 
 @mistake("train_rlhf_pg", "The step size falls like lr / t and runs out before the optimum is reached.")
@@ -890,11 +880,6 @@ def gradients_pile_up(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
 @mistake("train_rlhf_pg", "A squared penalty of weight 0.01 on the logits pulls the policy to the uniform one.")
 def penalises_logits(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
     return _train(r, pi_ref, beta, steps, batch, lr, seed, step=_adam(lr, penalty=0.01))
-
-
-@mistake("train_rlhf_pg", "AdamW is used with its default decay, which shrinks the logits in every step.")
-def decays_logits(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
-    return _train(r, pi_ref, beta, steps, batch, lr, seed, step=_adam(lr, decay=0.01))
 
 
 # --- train_rlhf_pg: the draws

@@ -1,8 +1,8 @@
 """A confined child of a zygote for each fact: what Linux offers.
 
-A child that breaks a limit or its channel is killed from outside. Three clocks run while the grader waits for it: what it
-computes (CPU time, scaled by a loop that the zygote timed); what it sleeps, which is neither computing nor waiting for a
-core; and the wall, generously, behind both. Only the last can be the fault of a loaded machine.
+A child that breaks a limit or its channel is killed from outside. Three clocks run while the grader waits for it: what
+it computes (CPU time, scaled by a loop that the zygote timed); what it sleeps, which is neither computing nor waiting
+for a core; and the wall, generously, behind both. Only the last can be the fault of a loaded machine.
 """
 
 import contextlib
