@@ -159,7 +159,7 @@ def check_many_draws_leave_pi_ref_on_the_best_level(impl, drawn):
 @fact(
     function="best_of_n_distribution", hint="If all scores are equal, nothing is chosen: the law is pi_ref for every n."
 )
-@given(SIZES.flatmap(lambda k: policies(k)), st.sampled_from([-2.5, 0.0, 7.0]), st.integers(2, 3000))
+@given(st.integers(1, 9).flatmap(lambda k: policies(k)), st.sampled_from([-2.5, 0.0, 7.0]), st.integers(2, 3000))
 def check_equal_scores_leave_pi_ref_unchanged(impl, q, score, n):
     r"""When all scores are equal, choosing the best of n draws chooses nothing.
 
@@ -185,7 +185,7 @@ def check_a_rare_best_response_is_found_by_chance(impl, seed):
     Source: the complement: all n draws miss it.
     """
     rng = np.random.default_rng(seed)
-    for rare, n in ((3e-4, 999), (1e-5, 16_384), (1e-9, 100_003), (2e-7, 2**20)):
+    for rare, n in ((3e-4, 999), (1e-5, 16_384), (1e-9, 100_003), (2e-7, 2**20), (4e-13, 2**20)):
         rest = rng.dirichlet([3.0, 3.0, 3.0])
         q = np.insert((1 - rare) * rest, 1, rare)
         s = np.insert(rng.normal(size=3), 1, 5.0)

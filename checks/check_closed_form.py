@@ -199,11 +199,12 @@ def check_a_reward_can_bring_back_a_tiny_probability(impl, exponent, hundredths,
 
     Source: Rafailov et al. 2023, eq. 4, written for the log-odds of one response.
     """
-    a = hundredths / 100
-    q = np.concatenate([[10.0**-exponent], others])
-    r = np.array([beta * (exponent * np.log(10) + a), 0.0, 0.0, 0.0])
-    back = 1 / (1 + np.exp(-a))
-    assert_exact(impl.closed_form.optimal_policy(r, q, beta), np.concatenate([[back], (1 - back) * others]))
+    for a in (hundredths / 100, 310.0, 9e5 / exponent):  # a lead of up to 1e6 nats
+        q = np.concatenate([[10.0**-exponent], others])
+        r = np.array([beta * (exponent * np.log(10) + a), 0.0, 0.0, 0.0])
+        back = 1 / (1 + np.exp(-a))
+        expected = np.concatenate([[back], (1 - back) * others])
+        assert_exact(impl.closed_form.optimal_policy(r, q, beta), expected, f"a = {a:g}")
 
 
 @fact(function="optimal_policy", hint="Nothing may depend on how many responses there are: each gets its own weight.")

@@ -19,7 +19,7 @@ from typing import IO, NoReturn
 from harness.errors import GraderFault
 from harness.impl import Crashed, Timeout
 from harness.sandbox import wire
-from harness.sandbox.client import Client, Output
+from harness.sandbox.client import Client, Output, Unhappy
 from harness.sandbox.forked import IMPORT_SECONDS, ROOT, WALL_EXTRA, WALL_PER_CPU, environment
 
 BOOT = (
@@ -115,7 +115,11 @@ class Portable(Client):
 
     def _request(self, message: object, buffers: list[bytes], expected: type) -> tuple[object, list[memoryview]]:
         self._clean, clean = False, self._clean
-        reply = super()._request(message, buffers, expected)
+        try:
+            reply = super()._request(message, buffers, expected)
+        except Unhappy:
+            self._clean = clean  # it raised, and said so: nothing is half read
+            raise
         self._clean = clean
         return reply
 

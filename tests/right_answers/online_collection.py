@@ -67,7 +67,8 @@ def all_pairs_of_a_small_pool(rule, world, pool, w, cov, per, rng):
     pairs = list(itertools.combinations(range(len(pool)), 2))
     if len(pairs) > 3000:
         pairs = [pairs[k] for k in rng.choice(len(pairs), 3000, replace=False)]
-    C, picked = np.array(cov), []
+    C = np.array(cov)
+    picked: list[tuple[int, int]] = []
     while len(picked) < per:
         U = np.array([world.X[pool[i]] - world.X[pool[j]] for i, j in pairs])
         if rule == "random":
@@ -123,15 +124,16 @@ def scores_each_question_once(rule, world, pool, w, cov, per, rng):
         picked = rng.choice(len(a), per, replace=False)
         return a[picked], b[picked]
     questions, number = np.unique(np.round(world.X[a] - world.X[b], 12), axis=0, return_inverse=True)
-    number, C, out = number.ravel(), cov.copy(), []
+    number, C = number.ravel(), cov.copy()
+    out: list[int] = []
     for _ in range(per):
         scores = _gain(questions, w, C) if rule == "dopt" else _bald(questions, rng.multivariate_normal(w, C, 300))
         scores = scores[number]
         scores[out] = -1.0
         out.append(_best(scores))
         C = _lowered(C, world.X[a[out[-1]]] - world.X[b[out[-1]]], w)
-    out = np.array(out, dtype=int)
-    return a[out], b[out]
+    chosen = np.array(out, dtype=int)
+    return a[chosen], b[chosen]
 
 
 @right_answer("pick_batch", "D-optimality by variances that each pick lowers, BALD by exact integrals over the logit")
@@ -250,9 +252,9 @@ def joint_scores(world, pool, w, cov, per, rng):
     for k in range(per):
         first, second = world.X[order] @ w + rng.standard_normal((2, len(order))) @ root.T
         A[k], B[k] = order[_best(first)], order[_best(second)]
-    for k in np.flatnonzero(A == B):
-        others = pool[pool != A[k]]
-        B[k] = rng.choice(others) if others.size else A[k]
+    for same in np.flatnonzero(A == B):
+        others = pool[pool != A[same]]
+        B[same] = rng.choice(others) if others.size else A[same]
     return A, B
 
 
@@ -360,7 +362,8 @@ def pools_in_portions(world, strategy, rep, rounds=8, per=20, warmup=20, pool_si
     _require(strategy, STRATEGIES)
     where, how = strategy.split("_")
     rng = np.random.default_rng([2024, rep])
-    U, Y, w = np.zeros((warmup + rounds * per, world.X.shape[1])), [], np.zeros(world.X.shape[1])
+    U, w = np.zeros((warmup + rounds * per, world.X.shape[1])), np.zeros(world.X.shape[1])
+    Y: list[float] = []
     report = {}
 
     def ask(a, b):
