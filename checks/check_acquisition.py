@@ -317,7 +317,7 @@ def check_unknown_rule_raises_value_error(impl, seed):
     """
     rng = np.random.default_rng(seed)
     U, samples = rng.standard_normal((M, D)), rng.standard_normal((S, D))
-    for rule in ("bold", "d-opt", "thompson", "rand", "", "dopt2"):
+    for rule in ("bold", "BALD", "d-opt", "thompson", "rand", "", "dopt2"):
         for given_samples in (None, samples):
             call = impl.acquisition.acquisition_scores
             assert_raises_value_error(call, rule, U, np.ones(D), np.eye(D), rng, samples=given_samples)

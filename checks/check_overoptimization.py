@@ -104,7 +104,7 @@ def check_unseen_responses_stay_at_zero(impl, pairs):
 
     Source: its only term in the objective is l2 r(y)^2.
     """
-    names = np.array([7, 2, 9, 4])
+    names = np.array([7, 0, 9, 4])
     win, lose = names[pairs[0]], names[pairs[1]]
     r = vector(impl.overoptimization.fit_reward_model(win, lose, 12, steps=60), 12)
     unseen = np.setdiff1d(np.arange(12), np.concatenate([win, lose]))
@@ -180,6 +180,10 @@ def check_rewards_travel_along_a_chain(impl):
         meetings = 1 + 7 * i * i % 29 // strength[i]
         wins[i, i + 1], wins[i + 1, i] = meetings * strength[i], meetings * strength[i + 1]
     assert_fitted(impl, wins)
+    far = np.zeros((5, 5), dtype=np.int64)  # 3.4 apart each: the ends lie beyond 6
+    for i in range(4):
+        far[i, i + 1], far[i + 1, i] = 30, 1
+    assert_fitted(impl, far)
 
 
 @fact(function="fit_reward_model", hint="Winner and loser play the same part, with opposite signs.")

@@ -9,7 +9,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from harness.facts import fact
-from harness.statistics import ALPHA, multinomial
+from harness.statistics import ALPHA, frequency, multinomial
 from harness.tolerance import array, assert_at_most, assert_leaves_arguments_alone, assert_true
 
 R = np.array([1.3, -0.8, 0.4, 2.1, -1.6])
@@ -226,6 +226,34 @@ def check_the_seed_alone_decides_the_pairs(impl, seed):
             seen.append(first)
 
 
+@fact(
+    function="make_pairs",
+    false_alarm=2 * ALPHA,
+    hint="Each response of a pair is a draw of its own, and so is each label: reuse none, shuffle none, round nothing.",
+)
+def check_draws_and_labels_scatter_like_chance(impl, seed):
+    r"""Draws and labels are independent, so that their counts are neither tied together nor too regular.
+
+        2n draws from 12 equal responses: P(at most 2 of them come up an odd number of times) = (1 + 66) / 2^11
+        m pairs of two equal responses:   P(wins within 1 of m / 2) <= 0.12   for m >= 400
+
+    Source: parities of independent uniform draws are uniform but for their sum; a binomial's largest probabilities.
+    """
+    first = seed % 2**31
+    scatter = frequency(67 / 2**11, detects=0.95)
+    even = 0
+    for number in range(first, first + scatter.n):
+        drawn = pairs(impl.preferences.make_pairs(np.zeros(12), np.full(12, 1 / 12), 400, number), 12, 400)
+        even += int((np.bincount(np.concatenate(drawn), minlength=12) % 2).sum() <= 2)
+    scatter.check(even, "data sets in which hardly a response comes up an odd number of times")
+    regular = frequency(0.12, detects=0.95)._replace(low=0)
+    balanced = 0
+    for number in range(first, first + regular.n):
+        winners, _ = pairs(impl.preferences.make_pairs(np.zeros(2), np.full(2, 0.5), 1000, number), 2, 1000)
+        balanced += int(abs(2 * np.count_nonzero(winners) - len(winners)) <= 2)
+    regular.check(balanced, "data sets in which both responses win equally often")
+
+
 @fact(function="make_pairs", hint="Write into new arrays: r and pi_ref belong to the caller.")
 def check_rewards_and_reference_are_left_alone(impl, seed):
     r"""Drawing pairs changes neither r nor pi_ref.
@@ -234,9 +262,9 @@ def check_rewards_and_reference_are_left_alone(impl, seed):
 
     Source: the docstring.
     """
-    for r in (R, np.array([3, -1, 0, 2, -2])):
+    for r, pi_ref in ((R, PI_REF), (np.array([3, -1, 0]), np.array([0.7, 0.2, 0.1]))):  # 0.7 + 0.2 + 0.1 < 1 as floats
         for noisy in (True, False):
-            assert_leaves_arguments_alone(impl.preferences.make_pairs, r, PI_REF, 57, seed % 2**31, noisy)
+            assert_leaves_arguments_alone(impl.preferences.make_pairs, r, pi_ref, 57, seed % 2**31, noisy)
 
 
 def pairs(got, k, n):

@@ -33,7 +33,7 @@ def acquisition_scores(
         U: (m, d) features of A minus features of B, one row for each candidate; u = 0 scores 0 under "bald" and "dopt".
         w: (d,) posterior mean.
         cov: (d, d) posterior covariance.
-        rng: where all randomness comes from. "dopt", and "bald" with samples given, draw nothing.
+        rng: where all randomness comes from.
         samples: (S, d) draws of the weights for "bald", S >= 1; where given, they are used and w and cov do not matter.
             The other rules ignore them.
 

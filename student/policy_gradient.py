@@ -39,7 +39,7 @@ def reinforce_loss(logits: Tensor, y: Tensor, r: Tensor, log_ref: Tensor, beta: 
     Returns:
         A scalar tensor that can be differentiated with respect to `logits`.
 
-    The arguments are not modified; no gradient flows to r and log_ref.
+    The arguments are not modified.
 
     Raises:
         ValueError: for input without meaning (not graded): empty batch, responses outside 0..K-1, different lengths,

@@ -363,18 +363,6 @@ def asks_whether_samples_are_true(rule, U, w, cov, rng, samples=None):
     return _scores(rule, U, w, cov, rng, samples or _own_draws(w, cov, rng))
 
 
-@mistake("acquisition_scores", "Draws are made, and rng moved, although samples are given.")
-def draws_beside_samples(rule, U, w, cov, rng, samples=None):
-    own = _own_draws(w, cov, rng) if rule == "bald" else None
-    return _scores(rule, U, w, cov, rng, own if samples is None else samples)
-
-
-@mistake("acquisition_scores", "Draws are made before the rule is looked at, so dopt moves rng as well.")
-def draws_for_every_rule(rule, U, w, cov, rng, samples=None):
-    own = _own_draws(w, cov, rng) if samples is None else samples
-    return _scores(rule, U, w, cov, rng, own)
-
-
 @mistake("acquisition_scores", "Own draws come from the prior N(0, I).")
 def draws_from_the_prior(rule, U, w, cov, rng, samples=None):
     return _scores(rule, U, w, cov, rng, samples, draws=lambda w, C, rng: rng.standard_normal((256, len(w))))

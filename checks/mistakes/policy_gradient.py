@@ -533,17 +533,6 @@ def sorts_the_batch_in_place(logits, y, r, log_ref, beta):
     return _surrogate(R - R.mean(), log_pi)
 
 
-@mistake(
-    "reinforce_loss",
-    "Only log π is detached inside R, so a gradient flows to r and log_ref where they ask for one.",
-    severity="extreme",
-)
-def gradient_flows_to_the_reward(logits, y, r, log_ref, beta):
-    log_pi = torch.log_softmax(logits, dim=0)[y]
-    R = r[y] - beta * (log_pi.detach() - log_ref[y])
-    return _surrogate(R - R.mean(), log_pi)
-
-
 # --- train_rlhf_pg: one trainer, in which each mistake changes one piece
 
 
