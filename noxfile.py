@@ -297,6 +297,13 @@ def demo_tree(arguments: Sequence[str]) -> tuple[Path, list[str]]:
 
 
 @nox.session
+def validate(session: nox.Session) -> None:
+    """Prove that the reference is right, every mistake of the bank dies and every right answer lives: [--only NAME]…"""
+    set_up_or_exit("course")
+    exit_unless_zero(run("-m", "harness", "validate", *session.posargs))
+
+
+@nox.session
 def stubs(session: nox.Session) -> None:
     """Write student/ and checks/given/ from reference/: [--check] only says what is stale."""
     set_up_or_exit("course")

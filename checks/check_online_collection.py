@@ -166,6 +166,33 @@ def check_three_thousand_candidates_are_proposed(impl, seed):
     design._replace(high=design.n).check(hits, "batches that hold the best pair of the pool")
 
 
+@fact(
+    function="pick_batch",
+    false_alarm=ALPHA,
+    hint="Draw the candidates from the whole pool, in every call anew, and from the rng that was passed.",
+)
+def check_every_call_looks_at_other_candidates(impl, seed):
+    r"""In a pool of 200 two calls rarely find one and the same question to be the best, unless it is the best of all.
+
+        P = sum_(r >= 1) (c (1-c)^r)^2 = c (1-c)^2 / (2-c) <= 0.0902,   c = P(a given pair is a candidate)
+
+    Source: one reply is far from all others; of its partners, r that are farther were no candidates. (c = 1 with all
+    pairs as candidates, which is right as well: P = 0.)
+    """
+    rng = np.random.default_rng(seed)
+    n = 200
+    design = frequency(0.0902, detects=0.8)
+    repeated = 0
+    for _ in range(design.n):
+        places = rng.permutation(n)
+        world = bare_world(np.where(places == 0, 9.0, places / n)[:, None])
+        pool, best = rng.permutation(n), sorted((int(places.argmin()), int(np.flatnonzero(places == 1)[0])))
+        batches = [batch_of(impl, "dopt", world, pool, np.zeros(1), np.eye(1), 2, rng) for _ in range(2)]
+        one, other = (batch[np.ptp(world.X[batch, 0], axis=1).argmax()].tolist() for batch in batches)
+        repeated += int(one == other != best)
+    design._replace(low=0).check(repeated, "two calls with one best question, which is not the best of the pool")
+
+
 @fact(function="pick_batch", hint="Candidates with u = 0 score 0, and are picked where there is nothing else.")
 def check_batch_from_a_pool_of_one_reply_is_void(impl, seed):
     r"""A pool that holds one reply only gives `per` pairs of that reply with itself.
@@ -203,7 +230,7 @@ def check_batch_leaves_arguments_alone_and_follows_rng(impl, seed):
         assert_true(rule != "random" or not np.array_equal(first, other), "two states of rng, one batch", other)
 
 
-@fact(function="pick_batch", hint="Refuse a rule that is not one of RULES instead of falling back on another.")
+@fact(function="pick_batch", hint="Compare the rule with RULES before you start, instead of falling back on another.")
 def check_batch_of_an_unknown_rule_raises(impl):
     r"""A rule that is none of the three raises ValueError.
 
@@ -309,6 +336,29 @@ def check_certain_favourite_meets_uniform_opponents(impl, seed):
     design.check(counted(pairs, [(0, 3), (1, 3)]), "the opponents")
 
 
+@fact(
+    function="pick_double_thompson",
+    false_alarm=2 * ALPHA,
+    hint="Of equal scores take the first position; replies are told apart by number, and a pair may come again.",
+)
+def check_first_of_equal_favourites_meets_its_twin(impl, seed):
+    r"""Of two best replies that score the same the first in the pool is the favourite, and the other a fair opponent.
+
+        pool (3, 1, 0), x_3 = x_1 = 1, x_0 = 0:   P({3, 1}) = P({3, 0}) = 1/2,   P(the next pair is the same) = 1/2
+
+    Source: definition; a pair may come again, as every pair is drawn anew.
+    """
+    rng = np.random.default_rng(seed)
+    world = bare_world([[0.0], [1.0], [2.0], [1.0]])
+    design, again = multinomial([0.5, 0.5], detects=[[0.95, 0.05]]), frequency(0.5, detects=0.05)
+    calls = max(design.n, again.n)
+    batches = [thompson(impl, world, np.array([3, 1, 0]), np.ones(1), 1e-12 * np.eye(1), 2, rng) for _ in range(calls)]
+    pairs = np.stack(batches)
+    assert_true((pairs == 3).any(axis=2).all(), "each pair holds reply 3, the first of the best", pairs[:5])
+    design.check(counted(pairs[: design.n, 0], [(1, 3), (0, 3)]), "the opponents")
+    again.check(int((pairs[: again.n, 0] == pairs[: again.n, 1]).all(axis=1).sum()), "a pair comes twice in a batch")
+
+
 @fact(function="pick_double_thompson", hint="If no position holds another reply, any position will do.")
 def check_thompson_pairs_of_one_reply_are_void(impl, seed):
     r"""In a pool that holds one reply only, every pair is that reply with itself.
@@ -397,7 +447,7 @@ def check_every_round_asks_about_its_own_pool(impl, seed):
     rng = np.random.default_rng(seed)
     for strategy in STRATEGIES:
         world = ordinary_world(rng)
-        warmup, per, size = 5, 3, 12
+        warmup, per, size = 5, 3, 40
         report = collect(impl, world, strategy, seed, rounds=3, per=per, warmup=warmup, pool_size=size)
         for labels, (_, pool_gold) in report.items():
             if labels == warmup:
@@ -407,6 +457,10 @@ def check_every_round_asks_about_its_own_pool(impl, seed):
             assert_true(len(pool) == size, f"{strategy}: size of the pool", len(pool), size)
             assert_true(np.isin(asked, pool).all(), f"{strategy}: questions about replies not in the pool", asked, pool)
             assert_exact(pool_gold, world.gold[pool].mean(), f"{strategy}: mean gold of the pool at {labels} labels")
+        pools = [world.pool_after(labels) for labels in range(warmup, warmup + 3 * per, per)]
+        for one, other in combinations(pools, 2):
+            # Alike by chance: (sum q^2)^40, below 10^-20.
+            assert_true(not np.array_equal(one, other), f"{strategy}: one pool in two rounds", one)
 
 
 @fact(function="run", hint="Nothing before the first round may depend on the strategy.")
@@ -466,6 +520,40 @@ def check_random_pairs_are_spread_over_the_pool(impl, seed):
         law = np.array([positions[i] * positions[j] for i, j in cells], dtype=np.float64)
         asked = different(world.comparisons.part(6, 6 + 4 * design.n).unordered())
         design._replace(law=tuple(law / law.sum())).check(counted(asked[: design.n], cells), "the random pairs")
+
+
+@fact(function="run", false_alarm=2 * ALPHA, hint="Draw both positions below pool_size, and the two independently.")
+def check_random_pairs_reach_every_position(impl, seed):
+    r"""The random strategies pair any position of the pool with any other, in small pools and in large ones.
+
+        pool of 5:   P({i, j}) is proportional to n_i n_j;   pool of 200:   P(one of the first 60) = 0.3, with copies
+
+    Source: definition; here hardly a reply is in the pool twice, so that positions can be told.
+    """
+    rng = np.random.default_rng(seed)
+    warmup, small, large, per = 4, 5, 200, 60
+    X, gold, laws = rng.standard_normal((4000, 1)), np.zeros(4000), {warmup: np.full(4000, 1 / 4000)}
+    half, last = [0.19] * 5 + [0.01] * 5, [0.16] * 6 + [0.01] * 4
+    design = multinomial(np.full(10, 0.1), detects=[half, last])
+
+    world = SpyWorld(X, gold, pool_laws=laws)
+    collect(impl, world, "offline_random", seed, rounds=1, per=4 * design.n, warmup=warmup, pool_size=small)
+    pool = world.pool_after(warmup)
+    assert_true(len(pool) == small, "size of the pool", len(pool), small)
+    replies, copies = np.unique(pool, return_counts=True)
+    law = np.array([n * m for n, m in combinations(copies.tolist(), 2)], dtype=np.float64)
+    asked = different(world.comparisons.part(warmup, warmup + 4 * design.n).unordered())[: design.n]
+    counts = counted(asked, list(combinations(replies.tolist(), 2)))
+    design._replace(law=tuple(law / law.sum())).check(counts, "the random pairs of a pool of 5")
+
+    world = SpyWorld(X, gold, pool_laws=laws)
+    collect(impl, world, "online_random", seed, rounds=1, per=per, warmup=warmup, pool_size=large)
+    pool, asked = world.pool_after(warmup), world.comparisons.part(warmup, warmup + per).unordered()
+    assert_true(len(pool) == large, "size of the pool", len(pool), large)
+    early = frequency(float(np.isin(pool, pool[:per]).mean()), detects=0.95)
+    # One reply of each pair: the two of a pair need not be independent.
+    drawn = np.isin(asked, pool[:per])[np.arange(per), rng.integers(2, size=per)][: early.n]
+    early.check(int(drawn.sum()), f"replies of the first {per} positions")
 
 
 @fact(function="run", weight=2, hint="Pick with the w and cov of the newest fit.")

@@ -3,7 +3,7 @@
 import copy
 import io
 import pdb
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,17 @@ class Local:
     """A backend that imports the submission here.
 
     sources: its modules. folder: where they lie, so that a debugger finds them. debug: stop where it raises.
+    replaced: functions that stand in every module in the place of the submission's own.
     """
 
-    def __init__(self, sources: Mapping[str, bytes], folder: str = "", debug: bool = False) -> None:
-        self._sources, self._folder, self._debug = sources, folder, debug
+    def __init__(
+        self,
+        sources: Mapping[str, bytes],
+        folder: str = "",
+        debug: bool = False,
+        replaced: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> None:
+        self._sources, self._folder, self._debug, self._replaced = sources, folder, debug, replaced or {}
         self._executor = Executor(Tree(sources, folder))
         self._lines = {name: lines_of(data) for name, data in sources.items()}
 
@@ -32,6 +39,8 @@ class Local:
         """A fact begins: fresh modules, and the global generators seeded."""
         reset_global_state(seed, folder=".")
         self._executor = Executor(Tree(self._sources, self._folder))
+        if self._replaced:
+            self._executor.lend(self._replaced, but="")
 
     def is_stub(self, fact: Fact) -> bool:
         """Left to the call itself."""

@@ -972,13 +972,3 @@ def scales_u_in_place(cov, u, p):
     v = np.multiply(u, np.sqrt(p * (1 - p)), out=u if u.flags.writeable and u.dtype == np.float64 else None)
     Cv = cov @ v
     return _shrunk(cov, np.outer(Cv, Cv), 1 + v @ Cv)
-
-
-@mistake(
-    "sherman_morrison_update",
-    "for a certain answer the caller's own array comes back instead of a new one",
-    severity="extreme",
-)
-def returns_the_callers_array(cov, u, p):
-    Cu, weight = cov @ u, p * (1 - p)
-    return cov if weight == 0 else _shrunk(cov, weight * np.outer(Cu, Cu), 1 + weight * (u @ Cu))

@@ -388,19 +388,6 @@ def last_position_left_out(rule, world, pool, w, cov, per, rng):
     return _batch(rule, world.X, _propose(pool[:-1], rng), w, cov, per, rng)
 
 
-@mistake("pick_batch", "copies are removed from the pool, although a reply counts as often as it was sampled")
-def copies_removed(rule, world, pool, w, cov, per, rng):
-    replies = np.unique(pool)
-    return _batch(rule, world.X, _propose(replies if len(replies) > 1 else pool, rng), w, cov, per, rng)
-
-
-@mistake("pick_batch", "equal candidates are merged, so a frequent reply is no likelier under the random rule")
-def candidates_merged(rule, world, pool, w, cov, per, rng):
-    pairs = np.unique(np.sort(np.stack(_propose(pool, rng), axis=1), axis=1), axis=0)
-    pairs = pairs if len(pairs) >= per else np.repeat(pairs, per, axis=0)
-    return _batch(rule, world.X, (pairs[:, 0], pairs[:, 1]), w, cov, per, rng)
-
-
 @mistake("pick_batch", "candidates come from all replies of the world instead of the pool")
 def candidates_from_the_world(rule, world, pool, w, cov, per, rng):
     return _batch(rule, world.X, _propose(np.arange(len(world.X)), rng), w, cov, per, rng)
@@ -434,12 +421,6 @@ def returns_one_array(rule, world, pool, w, cov, per, rng):
 def returns_lists(rule, world, pool, w, cov, per, rng):
     a, b = _batch(rule, world.X, _propose(pool, rng), w, cov, per, rng)
     return a.tolist(), b.tolist()
-
-
-@mistake("pick_batch", "an empty batch comes back as floats: np.array([]) has no integers", severity="extreme")
-def empty_batch_of_floats(rule, world, pool, w, cov, per, rng):
-    a, b = _batch(rule, world.X, _propose(pool, rng), w, cov, per, rng)
-    return np.array(a.tolist()), np.array(b.tolist())
 
 
 @mistake("pick_batch", "the batch holds one pair too many", severity="blatant")
@@ -496,13 +477,6 @@ def unknown_rule_is_dopt(rule, world, pool, w, cov, per, rng):
 @mistake("pick_batch", "the rule is understood whatever its case, so that a name nobody promised is accepted")
 def any_case_will_do(rule, world, pool, w, cov, per, rng):
     return _batch(rule.lower(), world.X, _propose(pool, rng), w, cov, per, rng)
-
-
-@mistake("pick_batch", "the rule is looked up when a pair is scored, so an empty batch accepts any", severity="extreme")
-def rule_checked_at_the_first_pick(rule, world, pool, w, cov, per, rng):
-    if per == 0:
-        return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
-    return _batch(rule, world.X, _propose(pool, rng), w, cov, per, rng)
 
 
 @mistake("pick_batch", "an unknown rule raises KeyError from a table of rules")
@@ -864,12 +838,6 @@ def thompson_returns_positions(world, pool, w, cov, per, rng):
 @mistake("pick_double_thompson", "a list of pairs is returned instead of the two arrays A and B", severity="blatant")
 def thompson_returns_a_list(world, pool, w, cov, per, rng):
     return [(int(a), int(b)) for a, b in zip(*_thompson(world.X, pool, w, cov, per, rng), strict=True)]
-
-
-@mistake("pick_double_thompson", "no pairs at all come back as float arrays", severity="extreme")
-def no_pairs_as_floats(world, pool, w, cov, per, rng):
-    a, b = _thompson(world.X, pool, w, cov, per, rng)
-    return np.array(a.tolist()), np.array(b.tolist())
 
 
 @mistake("pick_double_thompson", "the opponent is drawn from NumPy's global generator")

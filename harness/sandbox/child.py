@@ -142,9 +142,12 @@ class Server:
         given = (*enumerate(arguments), *keywords.items())
         try:
             encoded = encoder.value(value)
-            written = {str(key): encoder.value(item) for key, item in given if wire.is_written(item)}
         except wire.Unsendable as refused:
             raise Refused(f"{message.function} returned {refused}; it promises plain numbers or arrays") from None
+        try:
+            written = {str(key): encoder.value(item) for key, item in given if wire.is_written(item)}
+        except wire.Unsendable as refused:
+            raise Refused(f"{message.function} put {refused} into a list that it was given") from None
         self._send(wire.Returned(encoded, written), encoder.buffers)
 
     def _object(self, value: wire.ObjectValue, decoder: wire.Decoder) -> "Remote":

@@ -133,7 +133,7 @@ class Encoder:
         self, objects: list[Any] | None = None, refer: Callable[[Any], int | None] = lambda value: None
     ) -> None:
         self.buffers: list[bytes] = []
-        self._objects, self._refer, self._items = objects, refer, 0
+        self._objects, self._refer, self._items, self._bytes = objects, refer, 0, 0
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """The struct of a value. Raises Unsendable with a sentence for a value that may not travel."""
@@ -193,8 +193,11 @@ class Encoder:
             value = value.astype(np.float64)  # long double has no fixed layout
         if value.dtype.kind not in "biufc" or value.ndim > DIMENSIONS:
             raise Unsendable(f"an array of dtype {value.dtype} with {value.ndim} axes")
-        if sum(map(len, self.buffers)) + value.nbytes > BUFFERS_LIMIT or len(self.buffers) >= BUFFER_COUNT_LIMIT:
-            raise Unsendable(f"arrays of {value.nbytes:,} bytes")
+        if len(self.buffers) >= BUFFER_COUNT_LIMIT:
+            raise Unsendable(f"more than {BUFFER_COUNT_LIMIT:,} arrays")
+        self._bytes += value.nbytes
+        if self._bytes > BUFFERS_LIMIT:
+            raise Unsendable(f"arrays of {self._bytes:,} bytes")
         value = np.ascontiguousarray(value, value.dtype.newbyteorder("<")).reshape(value.shape)
         self.buffers.append(value.tobytes())
         return ArrayValue(value.dtype.str.replace("=", "<").replace(">", "<"), list(value.shape), len(self.buffers) - 1)
