@@ -1,4 +1,4 @@
-"""Everything with no mathematics of the course in it: facts, inputs, tolerances, the run, the marks, the report.
+"""Everything with no mathematics of the course in it: facts, inputs, the boundary, the run, the marks, the report.
 
 A suite (a folder of `check_*.py` files) and a tree (a folder of the modules under test) are handed over by path;
 nothing here imports either by name. In the order of a fact's way through:
@@ -7,12 +7,23 @@ nothing here imports either by name. In the order of a fact's way through:
     inputs      Hypothesis strategies for inputs in general position
     tolerance   assertions that say what was got and what was expected
     statistics  designs of statistical facts: rates in, sample size and threshold out
+    shared      objects of the grader's that facts hand to a submission
     impl        the implementation under test, as a fact sees it
+    sandbox/    the process boundary: a submission's own, confined process
+    execute     calls of a submission's functions, on its side of the boundary
+    tree        a tree of modules, imported from memory
+    source      what can be read off a source without running it
+    local       calls made in this process, to debug and to validate
     evaluate    one fact on one implementation: the verdict
+    replay      values as text: rounded for a report, exact for a replay
     plugin      the verdicts of a whole suite, through pytest and its workers
     grading     a run: manifest, verdicts, marks
     marks       from verdicts to points, in exact fractions
     result      the record of a run, and its file
     terminal    the report in a terminal
+    text        text that came from a submission, made harmless
+    variants    other answers, wrong and right
+    validate    the instructor's proof
     stubs       the student tree from the reference
+    errors      whose fault an error is
 """
