@@ -7,7 +7,7 @@ for an event A (a set of responses) q(A) is its probability and q(. | A) the pol
 from itertools import product
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import linprog
@@ -191,6 +191,7 @@ def check_large_beta_tilts_pi_ref_by_the_advantage(impl, scored):
     function="optimal_policy",
     hint="Use pi_ref as it is, with no floor and no small constant added: rewards can bring tiny values back.",
 )
+@example(300, 50, 1.0, np.array([0.2, 0.3, 0.5]))
 @given(st.integers(20, 300), st.integers(-300, 300), betas(), policies(3))
 def check_a_reward_can_bring_back_a_tiny_probability(impl, exponent, hundredths, beta, others):
     r"""A response with a probability of 10^-e under pi_ref competes as soon as its reward is beta e log 10 ahead.

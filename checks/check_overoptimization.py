@@ -438,6 +438,7 @@ def check_one_noisy_label_is_right_most_of_the_time(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    seconds=30.0,
     false_alarm=3 * ALPHA,
     hint="Every pair gets a label of its own, by sigma of the difference of true rewards; fit r_hat to all of them.",
 )
@@ -448,7 +449,7 @@ def check_fit_approaches_the_truth_with_data(impl, seed):
 
     Source: the score has mean 0 at r*; c by Bernstein's inequality. Detects one label for all pairs of two responses.
     """
-    design = bounded_mean(sd=0.5, bound=1.0, detects=0.05)
+    design = bounded_mean(sd=0.5, bound=1.0, detects=0.02)
     # spent on: the score, the number of pairs of two responses, and no usable world among 240 (0.91^240 = 1e-10)
     for _ in range(3):
         spend(ALPHA)

@@ -71,7 +71,7 @@ def pick_batch(
         Arguments are not modified.
 
     Raises:
-        ValueError: an unknown rule (graded), also for per = 0; a pool of fewer than two positions, arrays that do not
+        ValueError: an unknown rule (graded); a pool of fewer than two positions, arrays that do not
             fit each other (not graded). (More pairs than candidates, not graded either: the reference starts anew with
             all candidates, keeping C.)
 

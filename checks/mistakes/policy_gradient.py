@@ -886,20 +886,6 @@ def one_batch_for_all_steps(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed
     return _train(r, pi_ref, beta, steps, batch, lr, seed, shares=shares)
 
 
-@mistake("train_rlhf_pg", "A new batch is drawn every 500 steps only, and the policy is fitted to each until it rests.")
-def a_batch_for_many_steps(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
-    drawn = []
-
-    def shares(pi, batch, rng):
-        if len(drawn) % 500 == 0:
-            drawn.append(_shares(pi, batch, rng))
-        else:
-            drawn.append(drawn[-1])
-        return drawn[-1]
-
-    return _train(r, pi_ref, beta, steps, batch, lr, seed, shares=shares)
-
-
 @mistake("train_rlhf_pg", "The generator is seeded again in every step, so every batch uses the same random numbers.")
 def seeds_in_every_step(r, pi_ref, beta, steps=3000, batch=64, lr=0.05, seed=0):
     def shares(pi, batch, rng):
