@@ -457,10 +457,11 @@ def check_every_round_asks_about_its_own_pool(impl, seed):
             assert_true(len(pool) == size, f"{strategy}: size of the pool", len(pool), size)
             assert_true(np.isin(asked, pool).all(), f"{strategy}: questions about replies not in the pool", asked, pool)
             assert_exact(pool_gold, world.gold[pool].mean(), f"{strategy}: mean gold of the pool at {labels} labels")
-        pools = [world.pool_after(labels) for labels in range(warmup, warmup + 3 * per, per)]
-        for one, other in combinations(pools, 2):
-            # Alike by chance: (sum q^2)^40, below 10^-20.
-            assert_true(not np.array_equal(one, other), f"{strategy}: one pool in two rounds", one)
+        if strategy.startswith("offline"):  # an online policy may come down to one reply, and its pools to copies of it
+            pools = [world.pool_after(labels) for labels in range(warmup, warmup + 3 * per, per)]
+            for one, other in combinations(pools, 2):
+                # Alike by chance: (sum q^2)^40, below 10^-20.
+                assert_true(not np.array_equal(one, other), f"{strategy}: one pool in two rounds", one)
 
 
 @fact(function="run", hint="Nothing before the first round may depend on the strategy.")
