@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -241,3 +242,30 @@ def test_a_lent_loss_has_true_derivatives(tmp_path: Path) -> None:
         (hessian, torch.autograd.functional.hessian(lambda z: namespace["double"](z, torch.tensor(y)), at)),
     ):
         assert got == pytest.approx(expected.numpy())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="process groups are POSIX's")
+def test_ctrl_c_stops_without_a_traceback(suite: Path, tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", "while True: pass")
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "grade",
+        "--suite",
+        str(suite),
+        "--tree",
+        str(tree),
+        "--out",
+        str(tmp_path),
+    ]
+    run = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.communicate(timeout=5)
+    os.killpg(run.pid, signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert (out, err) == ("", "stopped\n")
+    assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["complete"] is False

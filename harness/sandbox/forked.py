@@ -25,7 +25,9 @@ from harness.sandbox.child import CONFINEMENT_FAILED
 from harness.sandbox.client import Client, Output
 
 ROOT = Path(__file__).parent.parent.parent
+# Ctrl-C reaches every process of the terminal; this one ends when its client does, without a word.
 BOOT = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
     "import sys; sys.path.insert(0, sys.argv[1]); import socket; from harness.sandbox import zygote; "
     "zygote.main(socket.socket(fileno=int(sys.argv[2])), frozenset(sys.argv[3].split(',')))"
 )

@@ -23,6 +23,7 @@ from harness.sandbox.client import Client, Output, Unhappy
 from harness.sandbox.forked import IMPORT_SECONDS, ROOT, WALL_EXTRA, WALL_PER_CPU, environment
 
 BOOT = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
     "import sys; sys.path.insert(0, sys.argv[1]); from harness.sandbox import child, zygote; "
     "zygote.import_libraries(); zygote.forget_the_project(); child.serve_over_standard_streams()"
 )

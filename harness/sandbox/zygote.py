@@ -34,26 +34,36 @@ def main(control: socket.socket, without: frozenset[str]) -> None:
     gc.collect()
     gc.freeze()  # a child's first collection would copy every page: 278 ms, 15 with it
     missing = ",".join(layers.missing())
-    control.sendall(f"ready {calibration():.6f} {missing}\n".encode())
     running: set[int] = set()
-    while True:
-        order, descriptors = receive(control)
-        if not order:
-            break
-        verb, _, number = order.partition(" ")
-        if verb == "fork":
-            pid = os.fork()
-            if pid == 0:
+
+    def fork(descriptors: list[int], cpu_seconds: int) -> str:
+        pid = os.fork()
+        if pid == 0:
+            try:
                 control.close()
-                child.main(descriptors[0], descriptors[1], layers, ruleset, int(number))
-                os._exit(0)
-            for descriptor in descriptors:
-                os.close(descriptor)
-            running.add(pid)
-            control.sendall(f"pid {pid}\n".encode())
-        else:
-            control.sendall(f"status {end(int(number))}\n".encode())
-            running.discard(int(number))
+                child.main(descriptors[0], descriptors[1], layers, ruleset, cpu_seconds)
+            finally:
+                os._exit(1)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        running.add(pid)
+        return f"pid {pid}"
+
+    def end_one(pid: int) -> str:
+        running.discard(pid)
+        return f"status {end(pid)}"
+
+    try:
+        answer = f"ready {calibration():.6f} {missing}"
+        while True:
+            control.sendall(f"{answer}\n".encode())
+            order, descriptors = receive(control)
+            if not order:
+                break
+            verb, _, number = order.partition(" ")
+            answer = fork(descriptors, int(number)) if verb == "fork" else end_one(int(number))
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the client has gone in the middle of an answer: Ctrl-C, or worse
     for pid in running:
         end(pid)
 
