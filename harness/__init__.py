@@ -23,7 +23,7 @@ nothing here imports either by name. In the order of a fact's way through:
     terminal    the report in a terminal
     text        text that came from a submission, made harmless
     variants    other answers, wrong and right
-    validate    the instructor's proof
+    validation/ the instructor's proof
     stubs       the student tree from the reference
     errors      whose fault an error is
 """

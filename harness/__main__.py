@@ -134,7 +134,9 @@ def _grade(options: argparse.Namespace) -> int:
 def _validate(options: argparse.Namespace) -> int:
     from rich.progress import Progress
 
-    from harness import terminal, validate
+    from harness.validation.cases import Course
+    from harness.validation.proof import prove
+    from harness.validation.summary import summary
 
     console = Console(highlight=False)
     parts = [getattr(options, name.replace("-", "_")) for name in _COURSE]
@@ -143,12 +145,10 @@ def _validate(options: argparse.Namespace) -> int:
             raise UsageError(f"{part}: no such folder; validate needs the whole project, not a student's copy")
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("asking")
-        proof = validate.prove(
-            validate.Course(*parts), options.only, lambda done, total: bar.update(task, completed=done, total=total)
-        )
+        proof = prove(Course(*parts), options.only, lambda done, total: bar.update(task, completed=done, total=total))
     if not proof.facts:
         raise UsageError(f"--only {' '.join(options.only)}: no function or module has that name")
-    console.print(terminal.proof(proof))
+    console.print(summary(proof))
     return ALL_HOLD if proof.holds else MARKS_LOST
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.facts import manifest
-from harness.validate import Course, prove
+from harness.validation.cases import Course
+from harness.validation.proof import prove
 from harness.variants import bank
 from tests.small_course import CHECKS, RIGHT, STUBS, write_suite, write_tree
 
