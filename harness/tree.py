@@ -27,12 +27,13 @@ class Tree:
     def __init__(self, sources: Mapping[str, bytes], folder: str = "") -> None:
         self.sources, self.folder = dict(sources), folder
         self._failed: dict[str, BaseException] = {}
+        # Not by a walk through sys.modules: in a forked child it would copy every page that holds a module's name.
+        stale = {PACKAGE, *(f"{PACKAGE}.{name}" for name in self.sources)}
         for finder in [finder for finder in sys.meta_path if isinstance(finder, _Finder | _BareNames)]:
             sys.meta_path.remove(finder)
-            for name in getattr(finder, "served", ()):
-                sys.modules.pop(name, None)
-        for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
-            del sys.modules[name]
+            stale |= finder.served
+        for name in stale:
+            sys.modules.pop(name, None)
         sys.meta_path.insert(0, _Finder(self))
         sys.meta_path.append(_BareNames(self))
 
@@ -59,15 +60,15 @@ class _Finder(MetaPathFinder):
     """First on sys.meta_path: the package and its modules."""
 
     def __init__(self, tree: Tree) -> None:
-        self._tree = tree
+        self._tree, self.served = tree, {f"{PACKAGE}.{name}" for name in tree.sources}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package, _, module = name.rpartition(".")
         if name == PACKAGE:
             return ModuleSpec(name, _Package(self._tree), is_package=True)
-        if package == PACKAGE and module in self._tree.sources:
+        if name in self.served:
+            module = name.rpartition(".")[2]
             return ModuleSpec(name, _Source(self._tree, module), origin=self._tree.filename(module))
         return None
 

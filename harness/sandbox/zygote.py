@@ -11,6 +11,7 @@ It ends, and takes its child along, when the client's end of the socket is close
 
 import array
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
@@ -18,8 +19,10 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 
 ORDER_LIMIT = 100
+HUGE_PAGE, MADV_COLLAPSE = 2 << 20, 25
 CALIBRATION_ROUNDS = 5
 
 
@@ -33,6 +36,7 @@ def main(control: socket.socket, without: frozenset[str]) -> None:
     forget_the_project()
     gc.collect()
     gc.freeze()  # a child's first collection would copy every page: 278 ms, 15 with it
+    gather_pages()
     missing = ",".join(layers.missing())
     running: set[int] = set()
 
@@ -84,6 +88,21 @@ def import_libraries() -> None:
 def forget_the_project() -> None:
     """Leave no path and no module by which a child could import the harness, or what lies beside it."""
     sys.path[:] = [entry for entry in sys.path if entry and not os.path.isfile(os.path.join(entry, "noxfile.py"))]
+
+
+def gather_pages() -> None:
+    """Move this process's memory into huge pages, so that a fork copies and its end frees hundreds of entries, not 64,000.
+
+    A child then costs 30 ms of computing instead of 40. A kernel before Linux 6.1 refuses, and nothing is lost.
+    """
+    libc = ctypes.CDLL(None)
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        span, rights, _, _, inode, *name = line.split()
+        if inode == "0" and rights.startswith("rw") and name in ([], ["[heap]"]):
+            start, end = (int(address, 16) for address in span.split("-"))
+            for page in range(-(-start // HUGE_PAGE) * HUGE_PAGE, end - HUGE_PAGE + 1, HUGE_PAGE):
+                libc.madvise(page, HUGE_PAGE, MADV_COLLAPSE)
 
 
 def calibration() -> float:
