@@ -91,9 +91,9 @@ def forget_the_project() -> None:
 
 
 def gather_pages() -> None:
-    """Move this process's memory into huge pages, so that a fork copies and its end frees hundreds of entries, not 64,000.
+    """Move this process's memory into huge pages: a fork then copies, and its end frees, few entries instead of 64,000.
 
-    A child then costs 30 ms of computing instead of 40. A kernel before Linux 6.1 refuses, and nothing is lost.
+    A child costs 30 ms of computing instead of 40. A kernel before Linux 6.1 refuses, and nothing is lost.
     """
     libc = ctypes.CDLL(None)
     libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
