@@ -81,7 +81,10 @@ def _means(z: Array) -> tuple[Array, Array]:
     size = np.abs(z)
     small = np.exp(-size)
     q = small / (1.0 + small)
-    return 0.5 + np.copysign(0.5 - q, z).mean(axis=0), (size * q + np.log(1.0 + small)).mean(axis=0)
+    # The logarithms of a column are those of a few products; one of 512 factors up to 2 does not overflow.
+    products = np.multiply.reduceat(1.0 + small, range(0, len(z), 512), axis=0)
+    entropy = np.einsum("sm,sm->m", size, q) + np.log(products).sum(axis=0)
+    return 0.5 + np.copysign(0.5 - q, z).mean(axis=0), entropy / len(z)
 
 
 def _entropy(p: Array) -> Array:
