@@ -248,11 +248,11 @@ def _bald_of_contenders(
 ) -> Array:
     """BALD of the rows that may be picked and can be the best, -inf for the others.
 
-    The score is the least mean KL(p_s || q) over all q, so at most the mean of KL(sigmoid(z) || sigmoid(m)), m = mean z.
-    Of (z - m)^2 that is at most 1 / (8 + m^2 / (|m| + 5)) (equal at m = 0 as z -> 0, and checked on a grid in
-    tests/), so that no score exceeds as much of var(z), which takes no exponential. Rows that are best in the limit of
-    a small variance, sigmoid'(m) var(z) / 2, are scored first; then offline a sixth of the rows, online fewer, have
-    bounds that reach the best of these.
+    The score is the least mean KL(p_s || q) over all q, so at most the mean of KL(sigmoid(z) || sigmoid(m)) with m the
+    mean of z. That KL is at most (z - m)^2 / (8 + m^2 / (|m| + 5)) (nearly equal at m = 0; tests/ go over a grid), so
+    that var(z) bounds the score without an exponential. Rows that are best in the limit of a small variance,
+    sigmoid'(m) var(z) / 2, are scored first; then offline a sixth of the rows, online fewer, have bounds that reach the
+    best of these.
     """
     mean = samples.mean(axis=0)
     spread = (samples - mean).T @ (samples - mean) / len(samples)
