@@ -62,25 +62,30 @@ class Verdict(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
-def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0) -> Verdict:
+def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0, shrink: bool = True) -> Verdict:
     """Ask `impl` one fact, with its own helpers; if it fails, with lent ones. Never raises for what a submission does.
 
-    Either pass counts: a wrong helper costs only its own marks, and no right answer is harmed by lending.
+    Either pass counts: a wrong helper costs only its own marks, and no right answer is harmed by lending. Without
+    `shrink` the first input that contradicts the fact is shown, not the smallest: the same verdict, sooner.
     """
     if impl.backend.is_stub(fact):
         return Verdict(Outcome.TODO, Evidence(str(Todo(fact.function))))
     started = time.perf_counter()
-    verdict = _ask(fact, check, impl, reseed)
+    verdict = _ask(fact, check, impl, reseed, shrink)
     unwritten = verdict.outcome is Outcome.TODO and verdict.evidence.message == str(Todo(fact.function))
     settled = unwritten or verdict.outcome in (Outcome.PASSED, Outcome.ERROR)
     if not settled and impl.backend.can_lend(fact):
-        lent = _ask(fact, check, impl, reseed, lend=True)
+        lent = _ask(fact, check, impl, reseed, shrink, lend=True)
         if lent.outcome is Outcome.PASSED:
             verdict = msgspec.structs.replace(lent, lent=True)
     return msgspec.structs.replace(verdict, seconds=time.perf_counter() - started)
 
 
-def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, lend: bool = False) -> Verdict:
+class _Enough(BaseException):
+    """One failure was found, and is not to be made smaller. Not an Exception: Hypothesis passes it on."""
+
+
+def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, lend: bool = False) -> Verdict:
     found: list[Verdict] = []
     try:
         try:
@@ -88,7 +93,7 @@ def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, lend: bool = False) 
         except (Timeout, Crashed) as ended:  # lending imports all modules of the submission
             return _ended(ended, impl)
         with statistics.spending() as spent:
-            verdict = _verdict(fact, check, impl, reseed, found)
+            verdict = _verdict(fact, check, impl, reseed, shrink, found)
         if sum(spent) > fact.false_alarm * (1 + 1e-9):
             message = f"the fact declares a false-alarm rate of {fact.false_alarm:.1e} and spends {sum(spent):.1e}"
             verdict = Verdict(Outcome.ERROR, Evidence(message))
@@ -102,7 +107,7 @@ def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, lend: bool = False) 
         return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
 
 
-def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, found: list[Verdict]) -> Verdict:
+def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, found: list[Verdict]) -> Verdict:
     """Run the check once. A failure that was found before time ran out, say while it was made smaller, counts."""
     arguments: dict[str, Any] = {"impl": impl}
     if "seed" in inspect.signature(check).parameters:
@@ -110,10 +115,12 @@ def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, found: list[Verd
     if reseed and hasattr(check, "hypothesis"):
         hypothesis.seed(seed_of(fact.id, reseed))(check)
     try:
-        with np.errstate(all="ignore"), _noting_failures(check, impl, found):
+        with np.errstate(all="ignore"), _noting_failures(check, impl, found, shrink):
             check(**arguments)
     except Todo as todo:
         return Verdict(Outcome.TODO, Evidence(str(todo)))
+    except _Enough:
+        return found[-1]
     except (Timeout, Crashed) as ended:
         if found:
             return found[-1]
@@ -149,8 +156,11 @@ def _failed(error: Contradiction | Raised, impl: Impl) -> Verdict:
 
 
 @contextmanager
-def _noting_failures(check: Check, impl: Impl, found: list[Verdict]) -> Iterator[None]:
-    """While the block runs, note each failure that Hypothesis sees; the last is the smallest so far."""
+def _noting_failures(check: Check, impl: Impl, found: list[Verdict], shrink: bool) -> Iterator[None]:
+    """While the block runs, note each failure that Hypothesis sees; the last is the smallest so far.
+
+    Without `shrink`, the first is the last.
+    """
     handle = getattr(check, "hypothesis", None)
     if handle is None:
         yield
@@ -163,6 +173,8 @@ def _noting_failures(check: Check, impl: Impl, found: list[Verdict]) -> Iterator
             inner(*arguments, **keywords)
         except (Contradiction, Raised) as error:
             found.append(_failed(error, impl))
+            if not shrink:
+                raise _Enough from None
             raise
 
     handle.inner_test = noting

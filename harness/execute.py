@@ -107,10 +107,11 @@ class Executor:
     def lend(self, functions: Mapping[str, Callable[..., Any]], but: str) -> None:
         """Put trusted functions in the place of the submission's own in every module, but for the one under test.
 
-        Bindings that other modules made by `from .dpo import dpo_loss` are replaced as well.
+        Bindings that other modules made by `from .dpo import dpo_loss` are replaced as well. A module that writes none
+        of the names binds none of them by itself, and is left until it is imported.
         """
-        for module in self.tree.sources:
-            if module not in ("__init__", "__main__"):
+        for module, source in self.tree.sources.items():
+            if module not in ("__init__", "__main__") and any(name.encode() in source for name in functions):
                 try:
                     self.tree.module(module)
                 except Exception:

@@ -20,8 +20,11 @@ from harness.local import Local, sources_of
 from harness.tree import Tree
 from harness.variants import Variant, bank
 
-PATIENCE = 60
-"""Seconds that one fact may take here, whoever answers it."""
+PATIENCE = 4
+"""How many times its own limit a fact may take here, by the clock, whoever answers it."""
+
+KEEPS_ALL = ("reference", "right")
+"""Kinds that hold every fact: where one does not, the smallest input is worth looking for."""
 
 AnyFunction = Callable[..., Any]
 
@@ -46,7 +49,7 @@ class Case(NamedTuple):
     stand_in: makes the answer out of the reference's own function; a function of a module, so that it can travel.
     facts: names of the facts to ask; all that are about the function, if empty.
     reseed: as in `nox -s grade -- --reseed N`.
-    until_killed: the first fact that does not hold is the last.
+    until_killed: the first fact that does not hold is the last. One that times out is the last in any case.
     """
 
     kind: str
@@ -68,12 +71,11 @@ class Failure(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What came of a case. asked: the facts that were asked, by name, in order; failed: those that did not hold."""
+    """What came of a case. asked: the seconds of each fact that was asked, by name; failed: those that did not hold."""
 
     case: Case
-    asked: list[str]
+    asked: dict[str, float]
     failed: list[Failure]
-    seconds: float = 0.0
 
 
 def ask(
@@ -124,17 +126,16 @@ def _ask(case: Case) -> Finding:
     """Ask a case its facts."""
     worker = _worker[0]
     impl = Impl(_backend(case, worker), worker.owners)
-    finding = Finding(case, [], [])
+    finding = Finding(case, {}, [])
     for fact in worker.facts:
         if fact.function != case.function or (case.facts and fact.name not in case.facts):
             continue
-        with _patience():
-            verdict = evaluate(fact, worker.checks[fact.id], impl, case.reseed)
-        finding.asked.append(fact.name)
-        finding = finding._replace(seconds=finding.seconds + verdict.seconds)
+        with _patience(PATIENCE * fact.seconds):
+            verdict = evaluate(fact, worker.checks[fact.id], impl, case.reseed, shrink=case.kind in KEEPS_ALL)
+        finding.asked[fact.name] = verdict.seconds
         if verdict.outcome is not Outcome.PASSED:
             finding.failed.append(Failure(fact.name, verdict.outcome.value, verdict.evidence.message[:300]))
-            if case.until_killed:
+            if case.until_killed or verdict.outcome is Outcome.TIMEOUT:
                 break
     return finding
 
@@ -152,18 +153,18 @@ def _backend(case: Case, worker: _Worker) -> Local:
 
 
 @contextmanager
-def _patience() -> Iterator[None]:
+def _patience(seconds: float) -> Iterator[None]:
     """A fact that takes too long ends as a time-out; on Windows it does not."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
 
     def late(*_: object) -> None:
-        raise Timeout(f"no answer after {PATIENCE} s")
+        raise Timeout(f"no answer after {seconds:.0f} s")
 
     signal.signal(signal.SIGALRM, late)
-    signal.alarm(PATIENCE)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
