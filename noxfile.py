@@ -30,6 +30,7 @@ UNFINISHED = VENV / "install-unfinished"  # there while pip works: a killed inst
 
 OLDEST, TOO_NEW = (3, 11), (3, 15)  # requires-python of pyproject.toml
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+WITHOUT_DEPENDENCIES = {"torchtune"}  # one file of it is read, which needs torch alone; the rest would be 400 MB
 DOWNLOADS = {"grade": "290 MB", "course": "300 MB", "dev": "330 MB"}  # with torch for CPUs: 190 MB of it
 
 NOT_UNDERSTOOD, OUR_FAULT, INTERRUPTED = 2, 3, 130  # exit statuses; otherwise a session's is that of its command
@@ -165,7 +166,10 @@ def install(group: str) -> None:
         # An index that does not answer costs 15 s, not six times as long for torch and for each package that it needs.
         once = ["--no-deps", "--extra-index-url", TORCH_CPU_INDEX, "--retries", "0", "--timeout", "15"]
         subprocess.run([*pip, "torch", *once])
-    if subprocess.run([*pip, *requirements(group)]).returncode != 0:
+    wanted = set(requirements(group))
+    alone = wanted & WITHOUT_DEPENDENCIES
+    steps = [sorted(wanted - alone)] + ([["--no-deps", *sorted(alone)]] if alone else [])
+    if any(subprocess.run([*pip, *step]).returncode != 0 for step in steps):
         UNFINISHED.unlink()  # pip gave up by itself, and put everything back as it was
         raise SetupError(
             "pip could not install the packages; what it printed above says why. Type the same command again to go on "

@@ -60,6 +60,22 @@ def test_every_requirement_is_pinned():
     assert {name.lower() for name in noxfile.requirements("dev")} <= pinned
 
 
+def test_the_dependencies_of_what_is_installed_alone_are_not_wanted(monkeypatch):
+    commands: list[list[str]] = []
+
+    def succeed(command, **_):
+        commands.append([str(part) for part in command])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("subprocess.run", succeed)
+    noxfile.install("course")
+    with_torchtune = [command for command in commands if "torchtune" in command]
+    assert [command[-2:] for command in with_torchtune] == [["--no-deps", "torchtune"]]
+    assert any({"torch", "choix"} <= set(command) for command in commands)
+    assert set(noxfile.requirements("course")) >= noxfile.WITHOUT_DEPENDENCIES
+    assert not noxfile.WITHOUT_DEPENDENCIES & set(noxfile.requirements("grade"))
+
+
 @pytest.fixture
 def fresh(tmp_path, monkeypatch):
     """A project folder with an empty environment in it, where an install only notes that it was asked for."""
