@@ -1,4 +1,4 @@
-"""Comparisons with libraries: one that disagrees, or cannot be made, is named; every function that has a peer has one."""
+"""Comparisons with libraries: one that disagrees, or cannot be made, is named."""
 
 from pathlib import Path
 
@@ -67,11 +67,11 @@ def test_whoever_is_wrong_the_comparison_is_named(tmp_path: Path, peers: str, so
     ("peers", "source", "problem"),
     [
         (
-            PEERS.replace('library="numpy", allowed=1e-12', 'library="no-such-library", allowed=1'),
+            PEERS.replace('library="numpy", allowed=1e-12', 'library="no-library", allowed=1'),
             RIGHT,
-            "not installed",
+            "no-library is not installed",
         ),
-        (PEERS.replace("np.add(x, x)", "__import__('no_such_library')"), RIGHT, "numpy is not installed"),
+        (PEERS.replace("np.add(x, x)", "__import__('no_such_library')"), RIGHT, "no_such_library is not installed"),
         (PEERS.replace("np.add(x, x)", "1 / 0"), RIGHT, "ZeroDivisionError"),
         (PEERS, RIGHT.replace("np.asarray(x) + x", "x['no']"), "IndexError"),
     ],

@@ -85,9 +85,8 @@ def compare(
 def load(peers: Path) -> list[Any]:
     """The comparisons of a folder's modules, in file order, each with its `peer`."""
     modules = [import_file(path) for path in sorted(peers.glob("*.py")) if not path.stem.startswith("_")]
-    return [
-        value for module in modules for value in vars(module).values() if isinstance(getattr(value, "peer", 0), Peer)
-    ]
+    values = [value for module in modules for value in vars(module).values()]
+    return [value for value in values if isinstance(getattr(value, "peer", None), Peer)]
 
 
 def difference(got: object, expected: object) -> float:
@@ -97,7 +96,7 @@ def difference(got: object, expected: object) -> float:
         return np.inf
     with np.errstate(invalid="ignore"):
         apart = np.where(have == want, 0.0, np.abs(have - want) / np.maximum(1.0, np.abs(want)))
-    return float(np.nan_to_num(apart, nan=np.inf).max(initial=0.0))
+    return float(np.nan_to_num(apart, nan=np.inf, posinf=np.inf).max(initial=0.0))
 
 
 def _compared(comparison: Any, impl: Impl) -> Comparison:
@@ -108,8 +107,8 @@ def _compared(comparison: Any, impl: Impl) -> Comparison:
     try:
         library += " " + metadata.version(mark.library)
         largest = max(difference(*comparison(impl, rng)) for _ in range(mark.inputs))
-    except (metadata.PackageNotFoundError, ModuleNotFoundError):
-        problem = f"{mark.library} is not installed"
+    except ModuleNotFoundError as error:
+        problem = f"{error.name or mark.library} is not installed"
     except Exception as error:  # of the reference, of the library or of the comparison: none may pass for agreement
         problem = f"{type(error).__name__}: {error}"
     return Comparison(title, mark.function, library, mark.inputs, largest, mark.allowed, problem)
