@@ -13,15 +13,19 @@ from harness.execute import Executor, Refused, reset_global_state
 from harness.facts import Fact
 from harness.impl import BadReturn, Call, raise_failure
 from harness.sandbox import wire
-from harness.source import lines_of
+from harness.source import lines_of, mentions
 from harness.tree import Tree
+
+AnyFunction = Callable[..., Any]
 
 
 class Local:
     """A backend that imports the submission here.
 
     sources: its modules. folder: where they lie, so that a debugger finds them. debug: stop where it raises.
-    replaced: functions that stand in every module in the place of the submission's own.
+    replaced: by (module, function), what makes of the submission's own function the one that takes its place in every
+    module. lent: functions of the reference that are lent like those of a graded run; without them, none is: a
+    debugger is to see the submission's own helpers.
     """
 
     def __init__(
@@ -29,9 +33,11 @@ class Local:
         sources: Mapping[str, bytes],
         folder: str = "",
         debug: bool = False,
-        replaced: Mapping[str, Callable[..., Any]] | None = None,
+        replaced: Mapping[tuple[str, str], Callable[[AnyFunction], AnyFunction]] | None = None,
+        lent: Mapping[str, AnyFunction] | None = None,
     ) -> None:
-        self._sources, self._folder, self._debug, self._replaced = sources, folder, debug, replaced or {}
+        self._sources, self._folder, self._debug = sources, folder, debug
+        self._replaced, self._lent = replaced or {}, lent or {}
         self._executor = Executor(Tree(sources, folder))
         self._lines = {name: lines_of(data) for name, data in sources.items()}
 
@@ -39,16 +45,18 @@ class Local:
         """A fact begins: fresh modules, and the global generators seeded."""
         reset_global_state(seed, folder=".")
         self._executor = Executor(Tree(self._sources, self._folder))
-        if self._replaced:
-            self._executor.lend(self._replaced, but="")
+        own = {place: self._executor.function(*place) for place in self._replaced}
+        self._executor.lend({place[1]: make(own[place]) for place, make in self._replaced.items()}, but="")
+        if lend:
+            self._executor.lend(self._lent, but=fact.function)
 
     def is_stub(self, fact: Fact) -> bool:
         """Left to the call itself."""
         return False
 
     def can_lend(self, fact: Fact) -> bool:
-        """Never: a debugger is to see the submission's own helpers."""
-        return False
+        """Whether lending could change the outcome of a fact."""
+        return mentions(self._sources.get(fact.module, b""), set(self._lent) - {fact.function})
 
     def end(self) -> str:
         """The fact is over; what was printed is on the terminal already."""

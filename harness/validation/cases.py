@@ -4,17 +4,18 @@ Everything here is the course's own code and trusted, so it runs without a bound
 the reference's function, or a changed source in the place of a module of the reference.
 """
 
+import functools
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import facts as suite_facts
 from harness.evaluate import Outcome, evaluate
-from harness.facts import Check, Fact
+from harness.facts import SECONDS, Check, Fact
 from harness.impl import Impl, Timeout
 from harness.local import Local, sources_of
 from harness.tree import Tree
@@ -23,10 +24,14 @@ from harness.variants import Variant, bank
 PATIENCE = 4
 """How many times its own limit a fact may take here, by the clock, whoever answers it."""
 
-KEEPS_ALL = ("reference", "right")
+MEMORY = 4 << 30
+"""Bytes that a worker may hold; a mutant may ask for more than there is."""
+
+KEEPS_ALL = ("reference", "right", "lending")
 """Kinds that hold every fact: where one does not, the smallest input is worth looking for."""
 
 AnyFunction = Callable[..., Any]
+Makes = Callable[[AnyFunction], AnyFunction]
 
 
 class Course(NamedTuple):
@@ -50,16 +55,22 @@ class Case(NamedTuple):
     facts: names of the facts to ask; all that are about the function, if empty.
     reseed: as in `nox -s grade -- --reseed N`.
     until_killed: the first fact that does not hold is the last. One that times out is the last in any case.
+    thrifty: once one fact does not hold, those are left out whose limit is above the usual one.
+    poisoned: another function, which raises when it is called; what is lent stands in for it, as in a graded run.
+    noting: the finding says which other graded functions each fact called.
     """
 
     kind: str
     function: str
     name: str = ""
     source: bytes = b""
-    stand_in: Callable[[AnyFunction], AnyFunction] | None = None
+    stand_in: Makes | None = None
     facts: tuple[str, ...] = ()
     reseed: int = 0
     until_killed: bool = False
+    thrifty: bool = False
+    poisoned: str = ""
+    noting: bool = False
 
 
 class Failure(NamedTuple):
@@ -71,25 +82,44 @@ class Failure(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What came of a case. asked: the seconds of each fact that was asked, by name; failed: those that did not hold."""
+    """What came of a case. asked: the seconds of each fact that was asked, by name; failed: those that did not hold.
+
+    called: of a case that is noting, the other graded functions that each fact called, by its name.
+    """
 
     case: Case
     asked: dict[str, float]
     failed: list[Failure]
+    called: dict[str, list[str]]
 
 
 def ask(
-    course: Course, cases: Sequence[Case], progress: Callable[[int, int], None] = lambda done, total: None
+    course: Course,
+    cases: Sequence[Case],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    more: Callable[[Finding], Sequence[Case]] = lambda finding: (),
 ) -> Iterator[Finding]:
-    """Findings as they come, from one warm worker for each core. `progress` is told how many are done, of how many."""
+    """Findings as they come, from one warm worker for each core.
+
+    progress: is told how many cases are done, of how many. more: further cases that a finding gives rise to.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ProcessPoolExecutor(cores, initializer=_start, initargs=(course,)) as pool:
-        futures = [pool.submit(_ask, case) for case in cases]
-        for done, future in enumerate(as_completed(futures), 1):
-            finding = future.result()
-            progress(done, len(cases))
-            yield finding
+        waiting = {pool.submit(_ask, case) for case in cases}
+        done, total = 0, len(cases)
+        try:
+            while waiting:
+                ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    finding = future.result()
+                    further = more(finding)
+                    waiting |= {pool.submit(_ask, case) for case in further}
+                    done, total = done + 1, total + len(further)
+                    progress(done, total)
+                    yield finding
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 # ---- in a worker ----
@@ -101,6 +131,7 @@ class _Worker(NamedTuple):
     owners: dict[str, str]
     sources: dict[str, bytes]
     variants: dict[tuple[str, str], Variant]
+    lent: dict[str, AnyFunction]
 
 
 _worker: list[_Worker] = []
@@ -113,26 +144,45 @@ def _start(course: Course) -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):  # variants may print, and libraries complain about them
         os.dup2(nothing, descriptor)
+    if os.name == "posix":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     checks = suite_facts.load(course.suite)
     facts = [suite_facts.describe(fact_id, check) for fact_id, check in checks.items()]
-    facts.sort(key=lambda fact: not fact.defines)  # it kills most mistakes, and may be asked until one kills
+    # Cheap ones first, and of them the one that kills most: answers may be asked until one kills.
+    facts.sort(key=lambda fact: (is_dear(fact), not fact.defines))
     banks = {"mistake": bank(course.mistakes), "right": bank(course.right_answers)}
     variants = {(kind, variant.identifier): variant for kind, found in banks.items() for variant in found}
     owners = {fact.function: fact.module for fact in facts}
-    _worker.append(_Worker(checks, facts, owners, sources_of(course.reference), variants))
+    sources = sources_of(course.reference)
+    tree = Tree(sources)
+    lent = {function: getattr(tree.module(module), function) for function, module in owners.items()}
+    _worker.append(_Worker(checks, facts, owners, sources, variants, lent))
+
+
+def is_dear(fact: Fact) -> bool:
+    """Whether a fact takes seconds where others take hundredths: its limit is above the usual one."""
+    return fact.seconds > SECONDS
 
 
 def _ask(case: Case) -> Finding:
     """Ask a case its facts."""
     worker = _worker[0]
-    impl = Impl(_backend(case, worker), worker.owners)
-    finding = Finding(case, {}, [])
+    called: list[str] = []
+    impl = Impl(_backend(case, worker, called), worker.owners)
+    finding = Finding(case, {}, [], {})
     for fact in worker.facts:
         if fact.function != case.function or (case.facts and fact.name not in case.facts):
             continue
+        if case.thrifty and finding.failed and is_dear(fact):
+            continue
+        called.clear()
         with _patience(PATIENCE * fact.seconds):
             verdict = evaluate(fact, worker.checks[fact.id], impl, case.reseed, shrink=case.kind in KEEPS_ALL)
-        finding.asked[fact.name] = verdict.seconds
+        finding.asked[fact.name] = round(verdict.seconds, 3)
+        if case.noting:
+            finding.called[fact.name] = sorted(set(called))
         if verdict.outcome is not Outcome.PASSED:
             finding.failed.append(Failure(fact.name, verdict.outcome.value, verdict.evidence.message[:300]))
             if case.until_killed or verdict.outcome is Outcome.TIMEOUT:
@@ -140,16 +190,41 @@ def _ask(case: Case) -> Finding:
     return finding
 
 
-def _backend(case: Case, worker: _Worker) -> Local:
-    """The reference, with the case's answer in it."""
-    module = worker.owners[case.function]
+def _backend(case: Case, worker: _Worker, called: list[str]) -> Local:
+    """The reference, with the case's answer in it. called: where to note the other functions that are called."""
+    place = (worker.owners[case.function], case.function)
     if case.source:
-        return Local({**worker.sources, module: case.source})
-    if case.stand_in:
-        own = getattr(Tree(worker.sources).module(module), case.function)
-        return Local(worker.sources, replaced={case.function: case.stand_in(own)})
+        return Local({**worker.sources, place[0]: case.source})
+    if case.poisoned:
+        poisoned = (worker.owners[case.poisoned], case.poisoned)
+        return Local(worker.sources, replaced={poisoned: _poison}, lent=worker.lent)
+    replaced: dict[tuple[str, str], Makes] = {}
+    if case.noting:
+        others = ((module, name) for name, module in worker.owners.items() if name != case.function)
+        replaced = {other: functools.partial(_noting, called) for other in others}
     variant = worker.variants.get((case.kind, case.name))
-    return Local(worker.sources, replaced={case.function: variant.answer} if variant else {})
+    if variant:
+        replaced[place] = lambda own: variant.answer
+    elif case.stand_in:
+        replaced[place] = case.stand_in
+    return Local(worker.sources, replaced=replaced)
+
+
+def _poison(own: AnyFunction) -> AnyFunction:
+    @functools.wraps(own)
+    def raises(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"{own.__name__} was called")
+
+    return raises
+
+
+def _noting(called: list[str], own: AnyFunction) -> AnyFunction:
+    @functools.wraps(own)
+    def noting(*arguments: Any, **keywords: Any) -> Any:
+        called.append(own.__name__)
+        return own(*arguments, **keywords)
+
+    return noting
 
 
 @contextmanager
