@@ -36,6 +36,9 @@ OUTCOMES = st.sampled_from([(3, 2), (3, 3), (4, 4), (3, 5), (5, 3)])  # (respons
 
 @fact(
     function="best_of_n_distribution",
+    promise="Write F(s) for the probability that one draw scores at most s and F-(s) for the probability that it "
+    "scores below s. The best of n draws has score s with probability F(s)^n - F-(s)^n … probabilities in "
+    "the order of `scores`, each right to 1e-8; they sum to 1",
     defines=True,
     weight=3,
     hint="All n draws score at most t with probability F(t)^n: which score is the best one then?",
@@ -60,6 +63,9 @@ def check_law_is_a_difference_of_cdf_powers(impl, scored, n):
 
 @fact(
     function="best_of_n_distribution",
+    promise="Responses with the same score form a level. Given that the best draw lies in a level, it is still "
+    "distributed like a draw from pi_ref within the level: p_i / p_j = pi_ref_i / pi_ref_j whenever scores_i "
+    "= scores_j. (So it is when the first best draw is kept",
     weight=3,
     hint="Write down all outcomes for K = 2, n = 2, equal scores: what is kept is still a draw from pi_ref.",
 )
@@ -75,7 +81,11 @@ def check_law_is_the_sum_over_all_outcomes_ties_included(impl, drawn):
     assert_exact(impl.best_of_n.best_of_n_distribution(s, q, n), law_by_enumeration(s, q, n), f"best of {n}")
 
 
-@fact(function="best_of_n_distribution", hint="The best of one draw is that draw: n = 1 gives back pi_ref.")
+@fact(
+    function="best_of_n_distribution",
+    promise="n = 1 gives back pi_ref",
+    hint="The best of one draw is that draw: n = 1 gives back pi_ref.",
+)
 @given(st.integers(3, 7).flatmap(lambda k: st.tuples(rewards(k, ties=True), policies(k, zeros=True))))
 def check_the_best_of_one_is_pi_ref(impl, scored):
     r"""With a single draw there is nothing to choose: the law is pi_ref, whatever the scores.
@@ -90,6 +100,7 @@ def check_the_best_of_one_is_pi_ref(impl, scored):
 
 @fact(
     function="best_of_n_distribution",
+    promise="A response with pi_ref = 0 has probability exactly 0 … may contain zeros",
     hint="A level that pi_ref never draws has mass 0: it takes nothing, and nothing is divided by it.",
 )
 @given(st.integers(3, 7).flatmap(lambda k: st.tuples(rewards(k), policies(k, zeros=True))), st.integers(2, 40))
@@ -111,6 +122,7 @@ def check_responses_that_are_never_drawn_are_never_kept(impl, scored, n):
 
 @fact(
     function="best_of_n_distribution",
+    promise="floats or integers, in any order. Two scores tie when they are equal as floats.",
     hint="Only the order of the scores counts; two scores tie only when they are equal as floats.",
 )
 @given(RANKS, st.integers(2, 30))
@@ -136,6 +148,7 @@ def check_only_the_order_of_the_scores_matters(impl, ranked, n):
 
 @fact(
     function="best_of_n_distribution",
+    promise="it is still distributed like a draw from pi_ref within the level",
     hint="Only the best level is left, and its responses share it in proportion to pi_ref.",
 )
 @settings(max_examples=15)
@@ -157,7 +170,9 @@ def check_many_draws_leave_pi_ref_on_the_best_level(impl, drawn):
 
 
 @fact(
-    function="best_of_n_distribution", hint="If all scores are equal, nothing is chosen: the law is pi_ref for every n."
+    function="best_of_n_distribution",
+    promise="Two scores tie when they are equal as floats. … like a draw from pi_ref within the level",
+    hint="If all scores are equal, nothing is chosen: the law is pi_ref for every n.",
 )
 @given(st.integers(1, 9).flatmap(lambda k: policies(k)), st.sampled_from([-2.5, 0.0, 7.0]), st.integers(2, 3000))
 def check_equal_scores_leave_pi_ref_unchanged(impl, q, score, n):
@@ -175,6 +190,7 @@ def check_equal_scores_leave_pi_ref_unchanged(impl, q, score, n):
 
 @fact(
     function="best_of_n_distribution",
+    promise="the result has to be right up to n = 2**20 at least",
     hint="A rare best response is found sometimes, not always and not never: count on all n draws.",
 )
 def check_a_rare_best_response_is_found_by_chance(impl, seed):
@@ -195,6 +211,7 @@ def check_a_rare_best_response_is_found_by_chance(impl, seed):
 
 @fact(
     function="best_of_n_distribution",
+    promise="F(s)^n - F-(s)^n … p_i / p_j = pi_ref_i / pi_ref_j whenever scores_i = scores_j … each right to 1e-8",
     weight=2,
     hint="Keep float64 all the way: an error of 1e-8 in F becomes 1e-4 in F^10000.",
 )
@@ -218,7 +235,11 @@ def check_cdf_power_holds_for_many_responses_and_draws(impl, seed):
         assert_exact(p, share, f"{k} responses, best of {n}: the shares within a level")
 
 
-@fact(function="best_of_n_distribution", hint="Count with floats: k^n leaves the range of 64-bit integers at once.")
+@fact(
+    function="best_of_n_distribution",
+    promise="The exact law of the best of n independent draws from pi_ref.",
+    hint="Count with floats: k^n leaves the range of 64-bit integers at once.",
+)
 @given(st.integers(2, 9).flatmap(lambda k: st.permutations(range(k))), st.integers(2, 400))
 def check_uniform_draws_are_a_matter_of_counting(impl, ranks, n):
     r"""If all K responses are equally likely, the law counts the n-tuples whose largest entry is a given rank.
@@ -233,7 +254,11 @@ def check_uniform_draws_are_a_matter_of_counting(impl, ranks, n):
     assert_exact(got, expected, f"best of {n}")
 
 
-@fact(function="best_of_n_distribution", hint="Work on copies: sort or accumulate nothing in the caller's arrays.")
+@fact(
+    function="best_of_n_distribution",
+    promise="The arguments are not modified.",
+    hint="Work on copies: sort or accumulate nothing in the caller's arrays.",
+)
 def check_best_of_n_leaves_its_arguments_alone(impl):
     r"""Computing the law changes neither the scores nor the reference policy.
 
@@ -248,6 +273,8 @@ def check_best_of_n_leaves_its_arguments_alone(impl):
 
 @fact(
     function="best_of_n_kl",
+    promise="The KL divergence of the best of n draws from pi_ref, when no two draws can have the same score. log n "
+    "- (n - 1) / n (nats) … A float (a NumPy scalar will do), right to 1e-8",
     defines=True,
     weight=3,
     hint="The best of n uniform numbers has density n u^(n-1): integrate, in natural logarithms.",
@@ -267,6 +294,7 @@ def check_value_is_the_kl_of_the_best_of_n_uniforms(impl, n):
 
 @fact(
     function="best_of_n_kl",
+    promise="an upper bound whenever scores can tie or responses are few",
     weight=2,
     hint="No best-of-n policy pays more: for few responses, or ties, the exact KL is smaller.",
 )
@@ -286,6 +314,8 @@ def check_value_is_an_upper_bound_for_every_policy(impl, drawn, tied):
 
 @fact(
     function="best_of_n_kl",
+    promise="It is exact for scores with a continuous law and an upper bound whenever scores can tie or responses "
+    "are few.",
     weight=2,
     hint="With many equally likely responses the exact KL comes as close to the value as you like.",
 )
@@ -305,7 +335,12 @@ def check_value_is_the_limit_for_many_equal_atoms(impl, n):
     assert_exact(value, exact[-1], f"best of {n} among 200000 equally likely responses")
 
 
-@fact(function="best_of_n_kl", hint="The best of one draw is that draw: it costs nothing.")
+@fact(
+    function="best_of_n_kl",
+    promise="0 for n = 1",
+    promise="0 for n = 1",
+    hint="The best of one draw is that draw: it costs nothing.",
+)
 def check_the_best_of_one_costs_nothing(impl):
     r"""Keeping the only draw leaves pi_ref as it is; from the second draw on the cost is positive.
 
@@ -317,7 +352,11 @@ def check_the_best_of_one_costs_nothing(impl):
     assert_exact(impl.best_of_n.best_of_n_kl(2), 0.1931471805599453, "n = 2: log 2 - 1/2")
 
 
-@fact(function="best_of_n_kl", hint="One formula for every n: no table, no approximation from some n on.")
+@fact(
+    function="best_of_n_kl",
+    promise="log n - (n - 1) / n … right to 1e-8 (relative above 1)",
+    hint="One formula for every n: no table, no approximation from some n on.",
+)
 @given(st.integers(101, 2**20))
 def check_value_grows_with_every_further_draw(impl, n):
     r"""The value is what the further draws add up to: it rises all the way, ever more slowly.
@@ -332,7 +371,11 @@ def check_value_grows_with_every_further_draw(impl, n):
     assert_exact(step, np.log1p(1 / n) - 1 / (n * (n + 1)), f"from n = {n} to {n + 1}")
 
 
-@fact(function="best_of_n_kl", hint="The best of m groups of n is the best of m n: does some product overflow?")
+@fact(
+    function="best_of_n_kl",
+    promise="log n - (n - 1) / n … a Python int up to 10**18",
+    hint="The best of m groups of n is the best of m n: does some product overflow?",
+)
 @given(st.integers(2, 10**9), st.integers(2, 10**9))
 def check_groups_of_draws_compose(impl, m, n):
     r"""The best of m groups' bests is the best of m n draws; the two costs add up to less than the whole.
@@ -345,7 +388,11 @@ def check_groups_of_draws_compose(impl, m, n):
     assert_exact(impl.best_of_n.best_of_n_kl(m * n), both + (1 - 1 / m) * (1 - 1 / n), f"m = {m}, n = {n}")
 
 
-@fact(function="best_of_n_kl", hint="For large n the second term tends to 1; n may be too large for 32 bits.")
+@fact(
+    function="best_of_n_kl",
+    promise="number of draws, an integer >= 1: a Python int up to 10**18",
+    hint="For large n the second term tends to 1; n may be too large for 32 bits.",
+)
 @given(st.integers(9, 18), st.integers(1, 9))
 def check_value_tends_to_log_n_minus_one(impl, power, digit):
     r"""For many draws the value is log n less one nat.
@@ -360,6 +407,7 @@ def check_value_tends_to_log_n_minus_one(impl, power, digit):
 
 @fact(
     function="best_of_n_kl",
+    promise="or a NumPy int32 or int64",
     hint="n may come out of an array: a NumPy integer is a whole number, but its products overflow.",
 )
 @given(st.integers(1, 2**31 - 1), st.integers(2**31, 10**18))

@@ -42,6 +42,8 @@ def policies_and_events(draw):
 
 @fact(
     function="optimal_policy",
+    promise="pi*(y) = pi_ref(y) exp(r(y) / beta) / Z, Z = sum_y pi_ref(y) exp(r(y) / beta) … probabilities that sum "
+    "to 1, each right to 1e-8",
     defines=True,
     weight=3,
     hint="Weigh each response by exp(reward / beta) on top of pi_ref, then normalise.",
@@ -64,6 +66,7 @@ def check_pi_ref_is_reweighted_by_exp_of_reward_over_beta(impl, problem):
 
 @fact(
     function="optimal_policy",
+    promise="The policy that maximises E_pi[r] - beta KL(pi || pi_ref) over all policies.",
     weight=2,
     hint="This is not the maximiser of the objective: solve its first-order condition by hand.",
 )
@@ -90,6 +93,8 @@ def check_any_other_policy_falls_short_by_beta_kl(impl, problem, beta):
 
 @fact(
     function="optimal_policy",
+    promise="A response with pi_ref = 0 has probability exactly 0, whatever its reward; its reward has no influence "
+    "at all. … may contain zeros",
     hint="A response that pi_ref never says keeps probability 0: leave it out of every maximum.",
 )
 @settings(max_examples=12)
@@ -112,7 +117,9 @@ def check_responses_outside_the_support_play_no_part(impl, problem):
 
 
 @fact(
-    function="optimal_policy", hint="Only differences of rewards matter: subtract the best one before you exponentiate."
+    function="optimal_policy",
+    promise="Adding a constant to r changes nothing.",
+    hint="Only differences of rewards matter: subtract the best one before you exponentiate.",
 )
 @settings(max_examples=12)
 @given(SIZES.flatmap(problems))
@@ -132,7 +139,9 @@ def check_a_constant_added_to_the_reward_changes_nothing(impl, problem):
 
 
 @fact(
-    function="optimal_policy", hint="beta has the unit of the reward: one formula for every beta > 0, no special cases."
+    function="optimal_policy",
+    promise="weight of the KL term, > 0, in units of reward per nat",
+    hint="beta has the unit of the reward: one formula for every beta > 0, no special cases.",
 )
 @settings(max_examples=12)
 @given(SIZES.flatmap(problems))
@@ -151,7 +160,9 @@ def check_only_the_ratio_of_reward_and_beta_matters(impl, problem):
 
 
 @fact(
-    function="optimal_policy", hint="Equally good responses are told apart by pi_ref alone: no argmax, no equal shares."
+    function="optimal_policy",
+    promise="For a small beta, equally good best responses share the mass in proportion to pi_ref",
+    hint="Equally good responses are told apart by pi_ref alone: no argmax, no equal shares.",
 )
 @settings(max_examples=20)
 @given(st.integers(3, 7).flatmap(lambda k: st.tuples(rewards(k), policies(k), st.permutations(range(k)))))
@@ -170,7 +181,9 @@ def check_small_beta_leaves_pi_ref_on_the_best_responses(impl, drawn):
 
 
 @fact(
-    function="optimal_policy", hint="A large beta means a small tilt: the policy is close to pi_ref, not equal to it."
+    function="optimal_policy",
+    promise="for a large beta the result tends to pi_ref … each right to 1e-8",
+    hint="A large beta means a small tilt: the policy is close to pi_ref, not equal to it.",
 )
 @settings(max_examples=20)
 @given(SIZES.flatmap(lambda k: scored_policies(k)))
@@ -189,6 +202,8 @@ def check_large_beta_tilts_pi_ref_by_the_advantage(impl, scored):
 
 @fact(
     function="optimal_policy",
+    promise="Nothing overflows and nothing becomes NaN while |r| / beta is at most 1e6, pi_ref entries as small as "
+    "1e-300 included.",
     hint="Use pi_ref as it is, with no floor and no small constant added: rewards can bring tiny values back.",
 )
 @example(300, 50, 1.0, np.array([0.2, 0.3, 0.5]))
@@ -208,7 +223,11 @@ def check_a_reward_can_bring_back_a_tiny_probability(impl, exponent, hundredths,
         assert_exact(impl.closed_form.optimal_policy(r, q, beta), expected, f"a = {a:g}")
 
 
-@fact(function="optimal_policy", hint="Nothing may depend on how many responses there are: each gets its own weight.")
+@fact(
+    function="optimal_policy",
+    promise="Z = sum_y pi_ref(y) exp(r(y) / beta)",
+    hint="Nothing may depend on how many responses there are: each gets its own weight.",
+)
 def check_splitting_a_response_splits_its_probability(impl, seed):
     r"""A response that is split into many parts of equal reward keeps its total, and the parts keep their shares.
 
@@ -225,7 +244,11 @@ def check_splitting_a_response_splits_its_probability(impl, seed):
         assert_exact(split, (whole[:, None] * shares).ravel()[order], f"{k} responses, {parts} parts each")
 
 
-@fact(function="optimal_policy", hint="With nothing to choose between, pi_ref is optimal, also for a single response.")
+@fact(
+    function="optimal_policy",
+    promise="pi*(y) = pi_ref(y) exp(r(y) / beta) / Z … K >= 1",
+    hint="With nothing to choose between, pi_ref is optimal, also for a single response.",
+)
 @given(st.integers(1, 5).flatmap(policies), st.sampled_from([-250.0, 0.0, 0.75, 3.0]), betas(0.01, 20.0))
 def check_equal_rewards_give_back_pi_ref(impl, q, reward, beta):
     r"""When all rewards are equal, or there is only one response, the optimal policy is pi_ref.
@@ -237,7 +260,11 @@ def check_equal_rewards_give_back_pi_ref(impl, q, reward, beta):
     assert_exact(impl.closed_form.optimal_policy(np.full(len(q), reward), q, beta), q)
 
 
-@fact(function="optimal_policy", hint="Rewards may be an integer array: make it float64 before you calculate with it.")
+@fact(
+    function="optimal_policy",
+    promise="rewards: finite floats or integers",
+    hint="Rewards may be an integer array: make it float64 before you calculate with it.",
+)
 @given(SIZES.flatmap(lambda k: st.tuples(st.lists(st.integers(-5, 5), min_size=k, max_size=k), policies(k))), betas())
 def check_integer_rewards_are_rewards(impl, scored, beta):
     r"""Rewards given as integers mean the same as the same rewards given as floats.
@@ -251,7 +278,11 @@ def check_integer_rewards_are_rewards(impl, scored, beta):
     assert_exact(impl.closed_form.optimal_policy(r, q, beta), pi)
 
 
-@fact(function="optimal_policy", hint="Work on copies: an assignment like `r -= ...` changes the caller's array.")
+@fact(
+    function="optimal_policy",
+    promise="The arguments are not modified.",
+    hint="Work on copies: an assignment like `r -= ...` changes the caller's array.",
+)
 def check_optimal_policy_leaves_its_arguments_alone(impl):
     r"""Computing the optimal policy changes neither the rewards nor the reference policy.
 
@@ -266,6 +297,8 @@ def check_optimal_policy_leaves_its_arguments_alone(impl):
 
 @fact(
     function="kl",
+    promise="The Kullback-Leibler divergence KL(p || q) = sum_y p(y) log(p(y) / q(y)), in nats. … A float (a NumPy "
+    "scalar will do) >= 0, right to 1e-8",
     defines=True,
     weight=3,
     hint="Average the natural logarithm of p / q under p: p is in the weight as well.",
@@ -288,7 +321,13 @@ def check_kl_is_the_expected_log_ratio(impl, pair):
     assert_exact(impl.closed_form.kl(p, q), expected)
 
 
-@fact(function="kl", weight=2, hint="0 log 0 is 0: responses with p = 0 contribute nothing, whatever q is there.")
+@fact(
+    function="kl",
+    promise="a response with p = 0 contributes nothing, whatever q is there (0 log 0 = 0, also for q = 0) … may "
+    "contain zeros",
+    weight=2,
+    hint="0 log 0 is 0: responses with p = 0 contribute nothing, whatever q is there.",
+)
 @given(policies_and_events())
 def check_conditioning_on_an_event_costs_its_surprisal(impl, policy_and_event):
     r"""Restricting q to an event A costs the surprisal of A; what p and q leave out contributes nothing.
@@ -304,6 +343,7 @@ def check_conditioning_on_an_event_costs_its_surprisal(impl, policy_and_event):
 
 @fact(
     function="kl",
+    promise="+inf if some response has p > 0 and q = 0",
     hint="If p can say what q never says, KL is +inf, however rarely it does; KL(q || p) is another number.",
 )
 @settings(max_examples=12)
@@ -322,7 +362,11 @@ def check_kl_is_infinite_off_the_support_and_finite_the_other_way(impl, q):
         assert_exact(impl.closed_form.kl(q, p), -np.log1p(-leak), "the other direction")
 
 
-@fact(function="kl", hint="Rounding can push the sum below 0 when p and q nearly agree: cut it off at 0.")
+@fact(
+    function="kl",
+    promise="never negative: where rounding would make the sum of nearly equal p and q fall below 0, the result is 0",
+    hint="Rounding can push the sum below 0 when p and q nearly agree: cut it off at 0.",
+)
 def check_kl_of_nearly_equal_policies_is_not_negative(impl, seed):
     r"""The divergence is never negative, not even by rounding, and 0 when the policies are equal.
 
@@ -341,7 +385,11 @@ def check_kl_of_nearly_equal_policies_is_not_negative(impl, seed):
         assert_exact(impl.closed_form.kl(p, p), 0.0, "equal policies")
 
 
-@fact(function="kl", hint="A small divergence is not 0: no floor, no rounding, no short cut for near equality.")
+@fact(
+    function="kl",
+    promise="KL(p || q) = sum_y p(y) log(p(y) / q(y)) … right to 1e-8",
+    hint="A small divergence is not 0: no floor, no rounding, no short cut for near equality.",
+)
 @settings(max_examples=20)
 @given(SIZES.flatmap(lambda k: scored_policies(k)))
 def check_kl_of_close_policies_is_half_the_chi_square(impl, scored):
@@ -358,7 +406,11 @@ def check_kl_of_close_policies_is_half_the_chi_square(impl, scored):
         assert_exact(impl.closed_form.kl(q * (1 + step * z), q), step**2 * (q @ z**2) / 2, f"a step of {step:g}")
 
 
-@fact(function="kl", hint="Use p and q as they are: no epsilon in the logarithm, no clipping, no tiny products.")
+@fact(
+    function="kl",
+    promise="KL(p || q) = sum_y p(y) log(p(y) / q(y)) … right to 1e-8 (relative above 1)",
+    hint="Use p and q as they are: no epsilon in the logarithm, no clipping, no tiny products.",
+)
 def check_kl_prices_tiny_probabilities(impl):
     r"""A probability of 10^-300 has a finite logarithm, and the divergence takes it at its price.
 
@@ -375,7 +427,11 @@ def check_kl_prices_tiny_probabilities(impl):
         assert_exact(impl.closed_form.kl(p, q), tiny_p * (b - a) * np.log(10) + rest, f"a = {a}, b = {b}")
 
 
-@fact(function="kl", hint="Many rare responses together weigh as much as a common one: sum over all of them.")
+@fact(
+    function="kl",
+    promise="KL(p || q) = sum_y p(y) log(p(y) / q(y))",
+    hint="Many rare responses together weigh as much as a common one: sum over all of them.",
+)
 def check_splitting_responses_leaves_kl_unchanged(impl, seed):
     r"""Splitting every response into parts, alike under p and q, changes nothing, however small the parts are.
 
@@ -391,7 +447,11 @@ def check_splitting_responses_leaves_kl_unchanged(impl, seed):
         assert_exact(got, relative_entropy(p, q), f"{parts} parts each")
 
 
-@fact(function="kl", hint="Work on copies: clip or normalise nothing in the caller's arrays.")
+@fact(
+    function="kl",
+    promise="The arguments are not modified.",
+    hint="Work on copies: clip or normalise nothing in the caller's arrays.",
+)
 def check_kl_leaves_its_arguments_alone(impl):
     r"""Computing the divergence changes neither policy, zeros included.
 
@@ -406,6 +466,8 @@ def check_kl_leaves_its_arguments_alone(impl):
 
 @fact(
     function="tv",
+    promise="The total variation distance 1/2 sum_y |p(y) - q(y)|: the largest difference in the probability of any "
+    "event.",
     defines=True,
     weight=3,
     hint="Which event tells p from q best? It holds every response on which p exceeds q.",
@@ -425,6 +487,8 @@ def check_tv_is_the_largest_difference_over_events(impl, pair):
 
 @fact(
     function="tv",
+    promise="A float (a NumPy scalar will do) between 0 (p = q) and 1 (p and q have no response in common), right to "
+    "1e-12",
     weight=2,
     hint="Only what the policies do not share counts, and all of it: 0 when equal, 1 when disjoint.",
 )
@@ -443,7 +507,11 @@ def check_tv_is_the_mass_that_is_not_shared(impl, shared, only_p, only_q, order)
         assert_exact(impl.closed_form.tv(p, q), apart, f"d = {apart:g}", within=TV_EXACT)
 
 
-@fact(function="tv", hint="Draw from both policies at once, as equal as possible: how often must the draws differ?")
+@fact(
+    function="tv",
+    promise="The total variation distance 1/2 sum_y |p(y) - q(y)|",
+    hint="Draw from both policies at once, as equal as possible: how often must the draws differ?",
+)
 @settings(max_examples=12)
 @given(st.integers(3, 5).flatmap(lambda k: st.tuples(policies(k), policies(k, zeros=True))))
 def check_tv_is_the_least_chance_that_coupled_draws_differ(impl, pair):
@@ -462,7 +530,11 @@ def check_tv_is_the_least_chance_that_coupled_draws_differ(impl, pair):
     assert_exact(impl.closed_form.tv(p, q), transport.fun, within=1e-6)
 
 
-@fact(function="tv", hint="Responses with probability 0 are ordinary responses: no logarithm, no quotient.")
+@fact(
+    function="tv",
+    promise="1/2 sum_y |p(y) - q(y)| … may contain zeros",
+    hint="Responses with probability 0 are ordinary responses: no logarithm, no quotient.",
+)
 @given(policies_and_events())
 def check_conditioning_on_an_event_moves_the_mass_outside(impl, policy_and_event):
     r"""Restricting q to an event A moves just the mass outside A; the distance is the same both ways.
@@ -477,7 +549,11 @@ def check_conditioning_on_an_event_moves_the_mass_outside(impl, policy_and_event
     assert_exact(impl.closed_form.tv(q, given_event), q[~event].sum(), "with p and q exchanged", within=TV_EXACT)
 
 
-@fact(function="tv", hint="Sum over the responses, do not average, and leave no rare response out.")
+@fact(
+    function="tv",
+    promise="1/2 sum_y |p(y) - q(y)| … right to 1e-12",
+    hint="Sum over the responses, do not average, and leave no rare response out.",
+)
 def check_splitting_responses_leaves_tv_unchanged(impl, seed):
     r"""The distance stays the same when every response is split, alike under p and q, into however many parts.
 
@@ -494,7 +570,11 @@ def check_splitting_responses_leaves_tv_unchanged(impl, seed):
         assert_exact(got, gap, f"{parts} parts each", within=TV_EXACT)
 
 
-@fact(function="tv", hint="tv is a distance: the same from p to q as from q to p, and a detour is never shorter.")
+@fact(
+    function="tv",
+    promise="1/2 sum_y |p(y) - q(y)| … right to 1e-12",
+    hint="tv is a distance: the same from p to q as from q to p, and a detour is never shorter.",
+)
 @given(SIZES.flatmap(lambda k: st.tuples(policies(k), policies(k, zeros=True), policies(k, zeros=True))))
 def check_tv_is_a_metric(impl, three):
     r"""Total variation is symmetric and obeys the triangle inequality; halfway between two policies it is half.
@@ -511,7 +591,11 @@ def check_tv_is_a_metric(impl, three):
     assert_exact(impl.closed_form.tv(p, (p + q) / 2), there / 2, "halfway", within=TV_EXACT)
 
 
-@fact(function="tv", hint="What is computed from a response cannot tell p from q better than the response itself.")
+@fact(
+    function="tv",
+    promise="the largest difference in the probability of any event",
+    hint="What is computed from a response cannot tell p from q better than the response itself.",
+)
 @given(st.integers(4, 8).flatmap(lambda k: st.tuples(policies(k), policies(k))), st.integers(2, 3))
 def check_merging_responses_never_raises_tv(impl, pair, groups):
     r"""Merging responses never raises the distance, and merging those on the same side of p = q does not lower it.
@@ -530,7 +614,11 @@ def check_merging_responses_never_raises_tv(impl, pair, groups):
     assert_exact(two_sides, apart, "merged into two responses, where p is larger and where q is", within=TV_EXACT)
 
 
-@fact(function="tv", hint="Work on copies: `p -= q` changes the caller's array.")
+@fact(
+    function="tv",
+    promise="The arguments are not modified.",
+    hint="Work on copies: `p -= q` changes the caller's array.",
+)
 def check_tv_leaves_its_arguments_alone(impl):
     r"""Computing the distance changes neither policy.
 

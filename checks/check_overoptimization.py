@@ -37,6 +37,9 @@ QUICK = 20
 
 @fact(
     function="fit_reward_model",
+    promise="Fit the rewards of K responses to preference pairs, by maximum likelihood with a weak L2 penalty. It "
+    "minimises over r, a vector of K numbers, -(1/n) sum over the n pairs of log sigma(r_win - r_lose) + l2 "
+    "sum_y r_y^2 … At the default steps and lr, the result has to agree with the minimum to 0.02",
     defines=True,
     weight=3,
     hint="Minimise -mean log sigma(r_win - r_lose) + l2 sum r^2, and train until the rewards stand still.",
@@ -56,6 +59,7 @@ def check_expected_wins_equal_wins(impl, seed):
 
 @fact(
     function="fit_reward_model",
+    promise="+ l2 sum_y r_y^2",
     weight=2,
     hint="The penalty is l2 times the sum of squares: no half, no mean, no root, and l2 as given.",
 )
@@ -75,6 +79,8 @@ def check_penalty_is_l2_times_the_squares(impl, seed):
 
 @fact(
     function="fit_reward_model",
+    promise="The minimum exists and is unique for l2 > 0, also when a response always wins. … where a response "
+    "always wins only for l2 >= 3e-4",
     hint="One win in one comparison must not send the rewards to infinity, nor leave them near 0: the penalty decides.",
 )
 def check_single_win_stops_where_the_penalty_stops_it(impl):
@@ -93,6 +99,7 @@ def check_single_win_stops_where_the_penalty_stops_it(impl):
 
 @fact(
     function="fit_reward_model",
+    promise="A response that occurs in no pair has reward exactly 0.",
     hint="Start at r = 0: the data say nothing about a response in no pair, and the penalty wants it at 0.",
 )
 @settings(max_examples=3)
@@ -113,6 +120,8 @@ def check_unseen_responses_stay_at_zero(impl, pairs):
 
 @fact(
     function="fit_reward_model",
+    promise="It is defined by a mean over pairs, so that giving the whole data twice changes nothing. … Each pair "
+    "counts as often as it occurs",
     hint="The likelihood is a mean over the pairs: with the same shares, the same balance against the penalty.",
 )
 def check_fit_does_not_depend_on_the_amount_of_equal_data(impl):
@@ -129,6 +138,7 @@ def check_fit_does_not_depend_on_the_amount_of_equal_data(impl):
 
 @fact(
     function="fit_reward_model",
+    promise="a pair of a response with itself counts with the constant log 2 and in n",
     hint="A pair of a response with itself costs log 2 whatever r is, but it is one of the n pairs of the mean.",
 )
 def check_self_pairs_dilute_the_data(impl):
@@ -143,6 +153,8 @@ def check_self_pairs_dilute_the_data(impl):
 
 @fact(
     function="fit_reward_model",
+    promise="by maximum likelihood with a weak L2 penalty … agree with the minimum to 0.02 up to a common shift of "
+    "the responses that occur in pairs",
     weight=2,
     hint="Fit the rewards to the wins jointly; win rates do not know how strong the opponents were.",
 )
@@ -165,7 +177,12 @@ def check_rewards_are_recovered_from_proportional_wins(impl):
         assert_exact(r - r.mean(), np.log(s) - np.log(s).mean(), "the rewards are not recovered", within=FITTED)
 
 
-@fact(function="fit_reward_model", hint="Train until the rewards stand still, not until the loss hardly falls.")
+@fact(
+    function="fit_reward_model",
+    promise="agree with the minimum to 0.02 … results are compared after subtracting the mean over those responses, "
+    "where pairs connect them all",
+    hint="Train until the rewards stand still, not until the loss hardly falls.",
+)
 def check_rewards_travel_along_a_chain(impl):
     r"""Where each response meets its neighbours only, some often and some once, every reward depends on all the wins.
 
@@ -186,7 +203,11 @@ def check_rewards_travel_along_a_chain(impl):
     assert_fitted(impl, far)
 
 
-@fact(function="fit_reward_model", hint="Winner and loser play the same part, with opposite signs.")
+@fact(
+    function="fit_reward_model",
+    promise="log sigma(r_win - r_lose) + l2 sum_y r_y^2 … agree with the minimum to 0.02",
+    hint="Winner and loser play the same part, with opposite signs.",
+)
 def check_exchanging_winners_and_losers_turns_the_signs(impl):
     r"""With winners and losers exchanged all rewards change sign; where all wins are balanced they are equal.
 
@@ -201,7 +222,11 @@ def check_exchanging_winners_and_losers_turns_the_signs(impl):
     assert_exact(cycle, np.zeros(3), "in a balanced cycle nobody is better", within=FITTED)
 
 
-@fact(function="fit_reward_model", hint="Fit without chance, on arrays of your own.")
+@fact(
+    function="fit_reward_model",
+    promise="Nothing is left to chance: the same arguments give the same rewards. … The arguments are not modified.",
+    hint="Fit without chance, on arrays of your own.",
+)
 def check_fit_is_repeatable_and_leaves_its_data_alone(impl):
     r"""The fit modifies no argument, and the same pairs give the same rewards.
 
@@ -217,6 +242,9 @@ def check_fit_is_repeatable_and_leaves_its_data_alone(impl):
 
 @fact(
     function="overoptimization_experiment",
+    promise="For each n of N_LIST, exactly: the law p_n of best-of-n by r_hat. … kl KL(p_n || pi_ref), exact, in "
+    "nats … proxy E_p_n[r_hat], what is optimised gold E_p_n[r*], what is meant … corr_w correlation of "
+    "r_hat and r*, each response weighted by pi_ref corr the same with equal weights",
     defines=True,
     weight=3,
     false_alarm=ALPHA,
@@ -266,6 +294,8 @@ def check_curves_are_those_of_one_world(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="one entry for each n of N_LIST, right to 1e-8 (relative above 1) … KL(p_n || pi_ref), exact, in nats; 0 "
+    "at n = 1 kl_formula best_of_n_kl(n)",
     weight=2,
     hint="kl starts at 0 and stays below log n - (n - 1)/n, which is for scores without ties.",
 )
@@ -285,6 +315,7 @@ def check_kl_stays_below_the_formula(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="gold_select E[r*] of best-of-n by r* itself, the perfect selector",
     weight=2,
     hint="gold_select is chosen by r* itself, from pi_ref at every n; gold is r* of what r_hat chose.",
 )
@@ -310,6 +341,8 @@ def check_perfect_selector_is_never_beaten(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="exactly: the law p_n of best-of-n by r_hat … right to 1e-8 (relative above 1) for the r_hat that was "
+    "fitted",
     false_alarm=ALPHA,
     hint="Unseen responses tie at 0, and a tied level's mass splits like pi_ref, not by place in the array.",
 )
@@ -344,6 +377,8 @@ def check_unseen_responses_tie(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="`n_pairs` pairs of responses, both drawn from pi_ref independently … Pairs of a response with itself "
+    "are kept. … those of pairs with themselves count",
     false_alarm=ALPHA,
     hint="The two responses of a pair are independent draws; a pair of one response with itself stays.",
 )
@@ -362,6 +397,8 @@ def check_one_pair_shows_one_response_or_two(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="a long-tailed reference policy pi_ref ~ Dirichlet(0.3, ..., 0.3) … n_seen how many different responses "
+    "occur in the pairs",
     false_alarm=2 * ALPHA,
     hint="Count the different responses in both columns; pi_ref ~ Dirichlet(0.3, ..., 0.3) makes many of them rare.",
 )
@@ -383,6 +420,7 @@ def check_number_of_seen_responses_follows_polyas_urn(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="A world: K responses with true rewards r* ~ N(0, 1), independent, and … gold E_p_n[r*]",
     seconds=10.0,
     false_alarm=2 * ALPHA,
     hint="r* is standard normal: independent for each response, mean 0, variance 1.",
@@ -405,6 +443,8 @@ def check_true_rewards_are_standard_normal(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="each labelled by the Bradley-Terry model (the first wins with probability sigma(r*_first - r*_second)) "
+    "… corr the same with equal weights",
     false_alarm=3 * ALPHA,
     weight=2,
     hint="The first wins with probability sigma(r*_first - r*_second); correlate over all K responses.",
@@ -438,6 +478,8 @@ def check_one_noisy_label_is_right_most_of_the_time(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
+    promise="each labelled by the Bradley-Terry model … `fit_reward_model` with the given l2 and steps fits a reward "
+    "model r_hat to them",
     seconds=30.0,
     false_alarm=3 * ALPHA,
     hint="Every pair gets a label of its own, by sigma of the difference of true rewards; fit r_hat to all of them.",
@@ -467,7 +509,13 @@ def check_fit_approaches_the_truth_with_data(impl, seed):
     assert_true(False, "of 240 worlds of two responses, none shows both well")
 
 
-@fact(function="overoptimization_experiment", false_alarm=ALPHA, hint="Hand l2 on to fit_reward_model.")
+@fact(
+    function="overoptimization_experiment",
+    promise="`fit_reward_model` with the given l2 and steps fits a reward model r_hat to them … handed to "
+    "`fit_reward_model`",
+    false_alarm=ALPHA,
+    hint="Hand l2 on to fit_reward_model.",
+)
 def check_penalty_reaches_the_reward_model(impl, seed):
     r"""The l2 that is given decides how far one pair moves r_hat: proxy ends at the x of a single win.
 
@@ -489,7 +537,11 @@ def check_penalty_reaches_the_reward_model(impl, seed):
             assert_exact(e["proxy"][-1], x, f"proxy at n = 16384 with l2 = {l2:g}", within=FITTED)
 
 
-@fact(function="overoptimization_experiment", hint="np.random.default_rng(seed) once, and every random number from it.")
+@fact(
+    function="overoptimization_experiment",
+    promise="The same seed gives the same result, another seed another world.",
+    hint="np.random.default_rng(seed) once, and every random number from it.",
+)
 def check_world_follows_from_the_seed(impl, seed):
     r"""The same seed gives the same experiment, another seed another world.
 

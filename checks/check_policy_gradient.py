@@ -28,6 +28,10 @@ PI_REF = np.array([0.08, 0.17, 0.22, 0.14, 0.28, 0.11])
 
 @fact(
     function="reinforce_loss",
+    promise="With Rbar the mean of R over the batch (each response counted as often as it was drawn), B the size of "
+    "the batch and n_k the number of times k was drawn, the gradient of the loss is, on every batch, d loss "
+    "/ d logits_k = -(n_k / B) (R_k - Rbar) … A scalar tensor that can be differentiated with respect to "
+    "`logits`",
     defines=True,
     weight=3,
     hint="Average -(R - Rbar) log pi over the responses drawn, with R held constant and Rbar its mean over the "
@@ -48,6 +52,8 @@ def check_gradient_is_the_advantage_over_the_batch_mean(impl, problem, logits, y
 
 @fact(
     function="reinforce_loss",
+    promise="R is a constant to the gradient (detached): only the log-probability of the sampled responses is "
+    "differentiated.",
     weight=2,
     hint="At the optimum R is the same for every response, so no batch may move the logits: is R a constant to the "
     "gradient?",
@@ -67,6 +73,7 @@ def check_no_batch_moves_the_optimal_policy(impl, problem, y):
 
 @fact(
     function="reinforce_loss",
+    promise="A loss whose gradient is the REINFORCE estimate for E_pi[r] - beta KL(pi || pi_ref), with a baseline.",
     weight=2,
     hint="Averaged over the batches that pi draws, the gradient points along that of E[r] - beta KL.",
 )
@@ -91,6 +98,7 @@ def check_expected_gradient_is_that_of_the_objective(impl, problem, logits, size
 
 @fact(
     function="reinforce_loss",
+    promise="the gradient is right to 1e-8 (relative above 1), also where pi_k underflows to 0",
     hint="Use log_softmax, and neither clip R nor the log-probabilities: far out they are large and still exact.",
 )
 @given(batches(5, 8), st.sampled_from([0.01, 0.3, 40.0]))
@@ -107,7 +115,12 @@ def check_gradient_is_exact_for_improbable_responses(impl, y, beta):
     assert_exact(got, advantage_gradient(logits, y, r, log_ref, beta))
 
 
-@fact(function="reinforce_loss", hint="beta multiplies the penalty and divides nothing: beta = 0 is plain REINFORCE.")
+@fact(
+    function="reinforce_loss",
+    promise="weight of the KL term, >= 0 … so that a step down the gradient makes responses that did better than the "
+    "batch likelier",
+    hint="beta multiplies the penalty and divides nothing: beta = 0 is plain REINFORCE.",
+)
 @given(rewards(3), vectors(3), policies(3), batches(3, 5))
 def check_without_penalty_it_is_plain_reinforce(impl, r, logits, q, y):
     r"""At beta = 0 neither the policy nor the reference enters the gradient.
@@ -126,6 +139,8 @@ def check_without_penalty_it_is_plain_reinforce(impl, r, logits, q, y):
 
 @fact(
     function="reinforce_loss",
+    promise="the KL penalty is charged to each sampled response as part of its reward: R_k = r_k - beta (log pi_k - "
+    "log_ref_k) … Advantages are not divided by their standard deviation.",
     hint="The advantage is R - Rbar itself: do not divide it by a standard deviation, and do not clip it.",
 )
 @given(problems(5), rewards(5), betas(), vectors(5), batches(5, 11), st.sampled_from([0.01, 3.0, 250.0]))
@@ -144,6 +159,7 @@ def check_gradient_is_linear_in_reward_and_penalty(impl, problem, r2, beta2, log
 
 @fact(
     function="reinforce_loss",
+    promise="-(n_k / B) (R_k - Rbar)",
     hint="Take a mean over all draws of the batch: neither a sum, nor a mean over the different responses.",
 )
 @given(problems(4), vectors(4), st.integers(2, 9).flatmap(lambda size: batches(4, size)), st.sampled_from([2, 3, 50]))
@@ -162,6 +178,7 @@ def check_a_repeated_batch_has_the_same_gradient(impl, problem, logits, y, times
 
 @fact(
     function="reinforce_loss",
+    promise="With pi = softmax(logits) … it need not be normalised … -(n_k / B) (R_k - Rbar)",
     hint="Shifts cancel: logits need not be normalised, and the baseline takes a constant out of r and of log_ref.",
 )
 @given(problems(4), vectors(4), batches(4, 6), st.sampled_from([-1024.0, -1.0, 0.25, 1024.0]))
@@ -185,6 +202,7 @@ def check_constants_cancel(impl, problem, logits, y, shift):
 
 @fact(
     function="reinforce_loss",
+    promise="The baseline is the batch mean.",
     hint="What was not drawn is not known: the baseline is the mean of the batch, not of all K responses or over pi.",
 )
 @given(problems(9), vectors(9), vectors(9, bound=8), st.integers(2, 5).flatmap(lambda size: batches(6, size)))
@@ -204,7 +222,11 @@ def check_only_drawn_responses_matter(impl, problem, logits, other, y):
     assert_exact(changed, got)
 
 
-@fact(function="reinforce_loss", hint="Make new tensors: `log_ref - x` does, `log_ref -= x` writes into the caller's.")
+@fact(
+    function="reinforce_loss",
+    promise="The arguments are not modified.",
+    hint="Make new tensors: `log_ref - x` does, `log_ref -= x` writes into the caller's.",
+)
 def check_reinforce_loss_leaves_its_arguments_alone(impl):
     r"""The loss is a function: logits, batch, rewards and log_ref are as they were when it returns.
 
@@ -217,6 +239,9 @@ def check_reinforce_loss_leaves_its_arguments_alone(impl):
 
 @fact(
     function="train_rlhf_pg",
+    promise="Maximise E_pi[r] - beta KL(pi || pi_ref) by stochastic gradient steps on the logits of pi. … what "
+    "counts is where training ends: within total variation 0.01 of optimal_policy(r, pi_ref, beta) for K <= "
+    "6 and batch = 64, after 1,500 steps at beta = 1",
     seconds=SECONDS,
     defines=True,
     weight=2,
@@ -236,6 +261,7 @@ def check_training_ends_at_the_optimum(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
+    promise="Training starts at logits = log pi_ref. … steps = 0 returns pi_ref. … after 1,500 steps at beta = 1",
     seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
@@ -258,6 +284,7 @@ def check_policy_gradient_nears_the_optimum_with_steps(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
+    promise="within total variation 0.01 of optimal_policy(r, pi_ref, beta) … and after 3,000 steps at beta = 0.5",
     seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
@@ -276,6 +303,8 @@ def check_penalty_weighs_beta(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
+    promise="rewards: finite floats or integers … after 1,500 steps at beta = 1 … for rewards and references like "
+    "the lecture's (rewards a few units apart)",
     seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
@@ -296,6 +325,8 @@ def check_a_constant_in_the_rewards_does_not_matter(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
+    promise="In each step `batch` responses are drawn from the current policy and the logits move along the gradient "
+    "of `reinforce_loss` on them. … within 0.06 for K = 24, batch = 16, 3,000 steps, beta = 1",
     seconds=2.5 * SECONDS,
     weight=2,
     false_alarm=ALPHA,
@@ -320,6 +351,8 @@ def check_small_batches_reach_many_responses(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
+    promise="A response with pi_ref = 0 has probability exactly 0 (it is never drawn), and nothing becomes NaN. … "
+    "may contain zeros",
     seconds=SECONDS,
     weight=2,
     false_alarm=ALPHA,
@@ -339,6 +372,7 @@ def check_a_response_that_the_reference_never_says_stays_out(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
+    promise="it sums to 1 … within total variation 0.01 of optimal_policy(r, pi_ref, beta) for K <= 6",
     seconds=SECONDS,
     hint="With equal rewards pi_ref is the optimum already: nothing pulls away from it.",
 )
@@ -356,6 +390,7 @@ def check_equal_rewards_keep_the_reference(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
+    promise="The same seed gives the same result. … The arguments are not modified.",
     seconds=SECONDS,
     hint="Seed a generator with `seed` at the start of every call, and draw from nothing else; copy what you change.",
 )

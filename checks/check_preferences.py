@@ -18,6 +18,9 @@ PI_REF = np.array([0.22, 0.31, 0.17, 0.1, 0.2])
 
 @fact(
     function="make_pairs",
+    promise="Draw n pairs of responses and label each pair by the Bradley-Terry model. For each of n pairs two "
+    "responses a and b are drawn from pi_ref, independently. … noisy: a wins with probability sigma(r_a - "
+    "r_b)",
     defines=True,
     weight=3,
     false_alarm=ALPHA,
@@ -49,6 +52,8 @@ def check_pairs_follow_the_bradley_terry_law(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="A pair of a response with itself says nothing and is left out (it is not replaced by another one). In "
+    "each of the others noisy: a wins with probability sigma(r_a - r_b)",
     weight=2,
     false_alarm=ALPHA,
     hint="What is left out are pairs of a response with itself, not pairs of equal rewards: those are still compared.",
@@ -69,6 +74,7 @@ def check_equal_rewards_are_compared_by_a_fair_coin(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="a wins with probability sigma(r_a - r_b)",
     false_alarm=ALPHA,
     hint="The winning chance is a function of r_a - r_b alone: never exponentiate a reward by itself.",
 )
@@ -88,6 +94,7 @@ def check_only_reward_differences_count(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="rewards: finite floats or integers. Differences as large as 1e6 must work.",
     hint="sigma(r_a - r_b) must be 0 or 1 far out, not NaN and not a clipped value: use a sigmoid that cannot "
     "overflow.",
 )
@@ -106,6 +113,7 @@ def check_a_far_better_response_always_wins(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="not noisy: the response with the higher reward wins",
     weight=2,
     false_alarm=ALPHA,
     hint="Without noise the higher reward wins every time; the same pairs meet as with noise, and ties stay in.",
@@ -138,7 +146,11 @@ def check_without_noise_the_higher_reward_wins(impl, seed):
     design.check(np.append(counts, design.n - len(winners)), "other pairs meet than those of two draws from pi_ref")
 
 
-@fact(function="make_pairs", hint="Draw with pi_ref exactly as it is given: no smoothing, no minimum probability.")
+@fact(
+    function="make_pairs",
+    promise="are drawn from pi_ref … may contain zeros",
+    hint="Draw with pi_ref exactly as it is given: no smoothing, no minimum probability.",
+)
 def check_a_response_without_reference_probability_never_appears(impl, seed):
     r"""A response with pi_ref = 0 is in no pair, be it the best or the worst.
 
@@ -156,6 +168,8 @@ def check_a_response_without_reference_probability_never_appears(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="two integer arrays of the same length, at most n, with entries in 0..K-1. They are empty for n = 0 and "
+    "for K = 1.",
     hint="n draws, less those of a response with itself: fewer than n pairs, and sometimes none, is right.",
 )
 def check_no_pair_is_left_when_all_draws_are_the_same(impl, seed):
@@ -176,6 +190,8 @@ def check_no_pair_is_left_when_all_draws_are_the_same(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="So a pair drawn ends up as (winner i, loser j), i != j, with probability 2 pi_ref_i pi_ref_j sigma(r_i "
+    "- r_j).",
     false_alarm=ALPHA,
     hint="Responses may be many: keep their numbers in a type that can count them, and pi_ref in float64.",
 )
@@ -205,6 +221,7 @@ def check_the_law_holds_for_many_responses(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="The same seed gives the same pairs, different seeds give different ones.",
     hint="Make one generator from `seed` and draw everything from it; 0 is a seed like any other.",
 )
 def check_the_seed_alone_decides_the_pairs(impl, seed):
@@ -228,6 +245,7 @@ def check_the_seed_alone_decides_the_pairs(impl, seed):
 
 @fact(
     function="make_pairs",
+    promise="independently of everything else",
     false_alarm=2 * ALPHA,
     hint="Each response of a pair is a draw of its own, and so is each label: reuse none, shuffle none, round nothing.",
 )
@@ -254,7 +272,11 @@ def check_draws_and_labels_scatter_like_chance(impl, seed):
     regular.check(balanced, "data sets in which both responses win equally often")
 
 
-@fact(function="make_pairs", hint="Write into new arrays: r and pi_ref belong to the caller.")
+@fact(
+    function="make_pairs",
+    promise="The arguments are not modified.",
+    hint="Write into new arrays: r and pi_ref belong to the caller.",
+)
 def check_rewards_and_reference_are_left_alone(impl, seed):
     r"""Drawing pairs changes neither r nor pi_ref.
 

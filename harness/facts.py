@@ -1,6 +1,10 @@
 """What a fact is: a function of an implementation; its docstring is the theorem, its decorator the bookkeeping.
 
-    @fact(function="kl", hint="0 log 0 is 0: leave those terms out.")
+    @fact(
+        function="kl",
+        promise="a response with p = 0 contributes nothing",
+        hint="0 log 0 is 0: leave those terms out.",
+    )
     def check_zero_times_log_zero_is_zero(impl):
         \"\"\"Title in one sentence.
 
@@ -61,6 +65,7 @@ class Bookkeeping(NamedTuple):
     defines: bool
     false_alarm: float
     seconds: float
+    promise: str
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -77,6 +82,7 @@ class Fact(msgspec.Struct, frozen=True):
     defines: bool
     false_alarm: float
     seconds: float = SECONDS
+    promise: str = ""
 
     @property
     def name(self) -> str:
@@ -86,6 +92,7 @@ class Fact(msgspec.Struct, frozen=True):
 def fact(
     *,
     function: str,
+    promise: str = "",
     hint: str,
     weight: int = 1,
     defines: bool = False,
@@ -94,6 +101,8 @@ def fact(
 ) -> Callable[[AnyCheck], AnyCheck]:
     """Mark a check as a fact about `function`.
 
+    promise: the words of the function's docstring that it holds an answer to, quoted; " … " joins several passages. A
+    fact may demand only what a student was told (`harness.validation.drift` looks).
     hint: what to tell a student whose answer contradicts it. weight: its share of the function's points.
     defines: it *is* the function, on ordinary input; without it nothing is earned.
     false_alarm: the chance that a right answer fails, for facts that use `harness.statistics`.
@@ -101,7 +110,7 @@ def fact(
     """
 
     def mark(check: AnyCheck) -> AnyCheck:
-        check.bookkeeping = Bookkeeping(function, hint, weight, defines, false_alarm, seconds)  # type: ignore[attr-defined]
+        check.bookkeeping = Bookkeeping(function, hint, weight, defines, false_alarm, seconds, promise)  # type: ignore[attr-defined]
         return check
 
     return mark

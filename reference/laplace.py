@@ -19,14 +19,17 @@ _SAME_HESSIAN = 1e-8  # a Newton step that moves no logit further than this meet
 
 
 def sigmoid(x: ArrayLike) -> Array:
-    r"""The logistic function 1 / (1 + exp(-x)), element by element.
+    r"""The logistic function 1 / (1 + exp(-x)), element by element: the probability whose log-odds are x.
+
+    Source: Bradley and Terry 1952, where x is the logarithm of a ratio of strengths.
 
     Args:
         x: numbers of any shape, integers or floats, a scalar too; +-inf allowed, any size.
 
     Returns:
-        float64, of the shape of x (for a scalar x a Python float, a NumPy scalar or an array of shape ()). sigmoid(0)
-        is 0.5, sigmoid(+inf) is 1, sigmoid(-inf) is 0; nothing is NaN for large |x|. x is not modified.
+        float64, of the shape of x (for a scalar x a Python float, a NumPy scalar or an array of shape ()), right
+        to 1e-8. sigmoid(0) is 0.5, sigmoid(+inf) is 1, sigmoid(-inf) is 0; nothing is NaN for large |x|. x is not
+        modified.
 
     Raises (not graded):
         ValueError: x holds NaN.
@@ -51,13 +54,13 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
         U: (m, d) features of A minus features of B, one row for each comparison, used as they are: not centred, not
             scaled.
         Y: (m,) labels, 1 where A was preferred and 0 where B was; integers, floats or booleans.
-        prior_precision: inverse variance of each weight under the prior, > 0.
+        prior_precision: inverse variance of each weight under the prior, > 0; 1 where it is not given.
 
     Returns:
         w, float64 (d,), the posterior mode, and cov, float64 (d, d), symmetric. Both to 1e-8 (relative above 1), or to
         where the penalised loss is flat to rounding; also for features of size 100. Without comparisons
         (m = 0, U of shape (0, d)) they are 0 and I / prior_precision. Arguments are not modified. The optimiser is
-        free.
+        free. Nothing is left to chance: the same arguments give the same w and cov.
 
     Raises (not graded):
         ValueError: U is not a finite (m, d) array, Y is not m labels of 0 and 1, or prior_precision is not positive.
@@ -98,6 +101,8 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
 
 def posterior_samples(w: ArrayLike, cov: ArrayLike, n: int, rng: np.random.Generator) -> Array:
     """n independent draws from the normal law N(w, cov).
+
+    Source: the definition of a normal law in d dimensions.
 
     Args:
         w: (d,) mean.

@@ -177,6 +177,7 @@ def run(
             result, another rep other data. The warm-up pairs and answers of a rep are the same for every strategy. A
             run with fewer rounds is a prefix of a longer one.
         rounds, per, warmup, pool_size: integers; rounds >= 0, the others >= 1 (pool_size >= 2 for bald and dopt).
+            The defaults collect 180 labels.
 
     Returns:
         {number of labels so far: (gold, pool gold)} with rounds + 1 entries, keys warmup, warmup + per, ... in this

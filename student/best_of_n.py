@@ -50,7 +50,7 @@ def best_of_n_kl(n: int) -> float:
         n: number of draws, an integer >= 1: a Python int up to 10**18, or a NumPy int32 or int64.
 
     Returns:
-        A float (a NumPy scalar will do), 0 for n = 1.
+        A float (a NumPy scalar will do), right to 1e-8 (relative above 1); 0 for n = 1.
 
     Raises:
         ValueError: for n < 1 or not a whole number (not graded).

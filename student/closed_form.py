@@ -33,7 +33,7 @@ def optimal_policy(r: ArrayLike, pi_ref: ArrayLike, beta: float) -> NDArray[np.f
         beta: weight of the KL term, > 0, in units of reward per nat.
 
     Returns:
-        (K,) float64, probabilities that sum to 1, each right to 1e-8. In particular:
+        (K,) float64, probabilities that sum to 1, each right to 1e-8:
         - A response with pi_ref = 0 has probability exactly 0, whatever its reward; its reward has no influence at all.
         - Nothing overflows and nothing becomes NaN while |r| / beta is at most 1e6, pi_ref entries as small as 1e-300
           included.
@@ -51,6 +51,8 @@ def optimal_policy(r: ArrayLike, pi_ref: ArrayLike, beta: float) -> NDArray[np.f
 
 def kl(p: ArrayLike, q: ArrayLike) -> float:
     """The Kullback-Leibler divergence  KL(p || q) = sum_y p(y) log(p(y) / q(y)),  in nats.
+
+    Source: Cover and Thomas 2006, "Elements of Information Theory".
 
     Args:
         p, q: (K,) arrays, probabilities; each sums to 1 and may contain zeros.
@@ -72,6 +74,8 @@ def kl(p: ArrayLike, q: ArrayLike) -> float:
 
 def tv(p: ArrayLike, q: ArrayLike) -> float:
     """The total variation distance  1/2 sum_y |p(y) - q(y)|:  the largest difference in the probability of any event.
+
+    Source: the definition; the two forms agree, as half of what differs is a surplus of p, the other half one of q.
 
     Args:
         p, q: (K,) arrays, probabilities; each sums to 1 and may contain zeros.

@@ -63,7 +63,7 @@ def train_dpo(
     total variation 0.002 of it. Without an optimum (say, one response always wins) the policy moves on and on, its loss
     towards 0, as far as `steps` lets it: at the defaults and beta = 0.5, a response that wins all its pairs,
     against every other one, ends with probability 0.95 or more. Optimiser, path and the use of `lr` are free (Adam
-    with step size lr does it).
+    with step size lr does it). Nothing is left to chance: the same arguments give the same policy.
 
     Source: Rafailov et al. 2023 (DPO), eq. 7 (loss) and eq. 4 (optimum for given rewards).
 
