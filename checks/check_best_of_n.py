@@ -338,7 +338,6 @@ def check_value_is_the_limit_for_many_equal_atoms(impl, n):
 @fact(
     function="best_of_n_kl",
     promise="0 for n = 1",
-    promise="0 for n = 1",
     hint="The best of one draw is that draw: it costs nothing.",
 )
 def check_the_best_of_one_costs_nothing(impl):
