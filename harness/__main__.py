@@ -6,6 +6,8 @@ understood; 3 our own fault.
 
 import argparse
 import contextlib
+import hashlib
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -72,6 +74,13 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--without-layer", action="append", default=[], help=argparse.SUPPRESS)
     grade.set_defaults(verb=_grade)
 
+    if importlib.util.find_spec("harness.publish"):  # not in a student's copy, nor in an autograder
+        _add_verbs_for_instructors(verbs)
+    return parser
+
+
+def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Verbs that need what a student's copy does not have."""
     proof = verbs.add_parser("validate", help="prove that the reference is right and the facts can be trusted")
     proof.add_argument("--only", action="append", default=[], metavar="NAME", help="a module or a function; repeatable")
     for name, default in _COURSE.items():
@@ -84,7 +93,19 @@ def _parser() -> argparse.ArgumentParser:
     stubs.add_argument("--out", type=Path, default=Path("student"), help="folder of the student tree")
     stubs.add_argument("--given", type=Path, default=Path("checks/given"), help=argparse.SUPPRESS)
     stubs.set_defaults(verb=_stubs)
-    return parser
+
+    handout = verbs.add_parser("handout", help="write the archive for students")
+    handout.set_defaults(verb=_handout)
+    bundle = verbs.add_parser("bundle", help="write an autograder to upload")
+    bundle.add_argument("platform", choices=["gradescope", "prairielearn", "classroom50"])
+    bundle.add_argument(
+        "--only", action="append", default=[], metavar="NAME", help="grade this module, function or fact; repeatable"
+    )
+    bundle.set_defaults(verb=_bundle)
+    for archive in (handout, bundle):
+        archive.add_argument("--points", type=Path, metavar="FILE", help="another share of the points")
+        archive.add_argument("--out", type=Path, metavar="FILE", help="the archive (default: in build/)")
+        archive.add_argument("--project", type=Path, default=Path(), help=argparse.SUPPRESS)
 
 
 def _natural(text: str) -> int:
@@ -168,6 +189,28 @@ def _stubs(options: argparse.Namespace) -> int:
     lines = [line for folder, files in targets.items() for line in act(folder, files)]
     print("\n".join(lines) or "up to date")
     return MARKS_LOST if options.check and lines else ALL_HOLD
+
+
+def _handout(options: argparse.Namespace) -> int:
+    from harness.publish.handout import handout
+
+    return _write_archive(handout(options.project, options.points), options.out or Path("build/handout.zip"))
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    from harness.publish.bundle import bundle
+
+    files = bundle(options.project, options.platform, options.only, options.points)
+    return _write_archive(files, options.out or Path(f"build/{options.platform}.zip"))
+
+
+def _write_archive(files: dict[str, bytes], path: Path) -> int:
+    from harness.publish.archive import packed, write
+
+    data = packed(files)
+    write(data, path)
+    print(f"written: {path} ({len(files)} files, {len(data):,} bytes, SHA-256 {hashlib.sha256(data).hexdigest()})")
+    return ALL_HOLD
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""What instructors hand out: the archive for students, and autograders to upload. Neither holds this package."""
