@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO, Iterator, NoReturn, Sequence  # noqa: UP035  (Iterator and Sequence: as Python 3.9 knows them)
+from typing import IO, Callable, Iterator, NoReturn, Sequence  # noqa: UP035  (as Python 3.9 knows them)
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -274,6 +274,13 @@ def exit_unless_zero(status: int) -> None:
         raise SystemExit(status)
 
 
+def for_instructors(session: Callable[[nox.Session], None]) -> Callable[[nox.Session], None]:
+    """A session, unless this is a student's copy: there, what it works on is missing."""
+    if (ROOT / "harness" / "publish").is_dir():
+        nox.session(session)
+    return session
+
+
 @nox.session
 def grade(session: nox.Session) -> None:
     """Which facts hold, and why the others fail: [--tree PATH] [--only NAME]… [--out DIR]; default tree: student."""
@@ -300,21 +307,35 @@ def demo_tree(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     return ROOT / "student", list(arguments)
 
 
-@nox.session
+@for_instructors
 def validate(session: nox.Session) -> None:
     """Prove that the reference is right, every mistake of the bank dies and every right answer lives: [--only NAME]…"""
     set_up_or_exit("course")
     exit_unless_zero(run("-m", "harness", "validate", *session.posargs))
 
 
-@nox.session
+@for_instructors
 def stubs(session: nox.Session) -> None:
     """Write student/ and checks/given/ from reference/: [--check] only says what is stale."""
     set_up_or_exit("course")
     exit_unless_zero(run("-m", "harness", "stubs", *session.posargs))
 
 
-@nox.session
+@for_instructors
+def handout(session: nox.Session) -> None:
+    """Write the archive for students, which answers nothing: [--points FILE] [--out FILE]."""
+    set_up_or_exit("course")
+    exit_unless_zero(run("-m", "harness", "handout", *session.posargs))
+
+
+@for_instructors
+def bundle(session: nox.Session) -> None:
+    """Write an autograder: gradescope|prairielearn|classroom50 [--only NAME]… [--points FILE] [--out FILE]."""
+    set_up_or_exit("course")
+    exit_unless_zero(run("-m", "harness", "bundle", *session.posargs))
+
+
+@for_instructors
 def tests(session: nox.Session) -> None:
     """Everything CI runs: lint, types, imports, stubs, the reference's marks, tests. With arguments: pytest alone."""
     set_up_or_exit("dev")
