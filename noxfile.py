@@ -322,6 +322,13 @@ def stubs(session: nox.Session) -> None:
 
 
 @for_instructors
+def bench(session: nox.Session) -> None:
+    """How fast the lab is, as ratios of commands that run in turn; about ten minutes. No argument."""
+    set_up_or_exit("course")
+    exit_unless_zero(run("tests/benchmark.py", environment={"PYTHONPATH": str(ROOT)}))
+
+
+@for_instructors
 def handout(session: nox.Session) -> None:
     """Write the archive for students, which answers nothing: [--points FILE] [--out FILE]."""
     set_up_or_exit("course")
