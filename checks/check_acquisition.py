@@ -33,6 +33,11 @@ draws = matrices(S, D, bound=2.0).map(lambda samples: samples + np.array([2.0, 1
 
 @fact(
     function="acquisition_scores",
+    promise="How much a comparison is expected to teach, for each of m candidate pairs; higher is better. With s = "
+    'sigmoid, h(p) = -p log p - (1-p) log(1-p) in nats … the score of a row u of U is "bald" h(mean_k p_k) - '
+    "mean_k h(p_k), p_k = s(u . samples_k): the mutual information between the answer and the weights. … "
+    '"dopt" log(1 + p(1-p) u^T cov u), p = s(u . w): by how much the comparison raises the log-determinant '
+    "of the posterior precision.",
     defines=True,
     weight=3,
     hint="bald: the entropy of the mean prediction minus the mean entropy of the predictions; dopt: p is taken at w.",
@@ -44,7 +49,7 @@ def check_scores_are_information_about_the_weights(impl, U, w, cov, samples):
         bald = sum_k sum_y P(k) P(y|k) log(P(y|k) / P(y)),   P(k) = 1/S, P(y=1|k) = p_k
         dopt = log det(C^-1 + p(1-p) u u^T) - log det C^-1,   p = s(u . w)
 
-    Source: Houlsby et al. 2011, equation 2, as mutual information; matrix determinant lemma, Harville 1997,
+    Source: Houlsby et al. 2011, eq. 2, as mutual information; matrix determinant lemma, Harville 1997,
     section 18.1.
     """
     rng = np.random.default_rng(0)
@@ -55,6 +60,8 @@ def check_scores_are_information_about_the_weights(impl, U, w, cov, samples):
 
 @fact(
     function="acquisition_scores",
+    promise="and h(0) = h(1) = 0 … BALD lies in [0, log 2] up to rounding of 1e-12, and is finite for logits of any "
+    "size: two draws that are certain of opposite answers score log 2",
     weight=2,
     hint="0 log 0 is 0: opinions that are certain have no entropy, and must not be clipped.",
 )
@@ -64,7 +71,7 @@ def check_certain_opposite_opinions_are_worth_the_entropy_of_the_vote(impl, vote
 
         p_k in {0, 1}, a share a of them 1:  bald = h(a);   one draw undecided: h(a) - h(1/2)/S
 
-    Source: h(0) = h(1) = 0 in Houlsby et al. 2011, equation 2.
+    Source: h(0) = h(1) = 0 in Houlsby et al. 2011, eq. 2.
     """
     certain = np.where(np.arange(S) < votes, size, -size)
     half, one_open = np.where(np.arange(S) % 2, size, -size)[:6], certain * (np.arange(S) > 0)
@@ -81,6 +88,7 @@ def check_certain_opposite_opinions_are_worth_the_entropy_of_the_vote(impl, vote
 
 @fact(
     function="acquisition_scores",
+    promise="BALD lies in [0, log 2] up to rounding of 1e-12 … equal draws score 0 … S >= 1",
     hint="Draws that agree have nothing to learn from an answer, however uncertain it is.",
 )
 @given(matrices(M, D), vectors(D), st.sampled_from([1, 2, 5, 64]))
@@ -93,11 +101,14 @@ def check_draws_that_agree_score_zero(impl, U, opinion, s):
     """
     samples = np.tile(opinion, (s, 1))
     U = np.vstack([U, np.zeros(D)])
-    assert_exact(scores(impl, "bald", U, np.zeros(D), np.eye(D), samples=samples), np.zeros(M + 1))
+    got = scores(impl, "bald", U, np.zeros(D), np.eye(D), samples=samples)
+    assert_exact(got, np.zeros(M + 1))
+    assert_at_most(-got.min(), 0.0, "minus the smallest information", slack=1e-12)
 
 
 @fact(
     function="acquisition_scores",
+    promise="where given, they are used and w and cov do not matter",
     hint="Given samples are the posterior: use them, all of them, and neither w, cov nor rng.",
 )
 @settings(max_examples=20)
@@ -107,7 +118,7 @@ def check_bald_sees_the_law_of_the_given_draws_only(impl, U, samples, order, cop
 
         bald is a function of u and of the law that puts 1/S on each draw
 
-    Source: Houlsby et al. 2011, equation 2: expectations under the posterior.
+    Source: Houlsby et al. 2011, eq. 2: expectations under the posterior.
     """
     expected = information(U, samples)
     shuffled = np.tile(samples[order], (copies, 1))
@@ -118,6 +129,7 @@ def check_bald_sees_the_law_of_the_given_draws_only(impl, U, samples, order, cop
 
 @fact(
     function="acquisition_scores",
+    promise="Without samples the means are over own draws from N(w, cov), two or more, or exact.",
     weight=2,
     false_alarm=3 * ALPHA,
     hint="Without samples, BALD averages over draws from N(w, cov): at w, with all of the covariance.",
@@ -131,7 +143,7 @@ def check_bald_without_samples_averages_over_the_posterior(impl, seed):
     along the eigenvectors of C get independent scores. Detects a mean score that is too high by 0.08 (too low by 0.14),
     such as with w, C or the correlations left out, or with C^-1 for C.
 
-    Source: Houlsby et al. 2011, equation 2; Jensen's inequality.
+    Source: Houlsby et al. 2011, eq. 2; Jensen's inequality.
     """
     rng = np.random.default_rng(seed)
     # Mean and variance of the logit, error detected: what is known, what is decided anyway, what is open.
@@ -157,7 +169,11 @@ def check_bald_without_samples_averages_over_the_posterior(impl, seed):
         design.check(mean, float(np.clip(mean, most / 3, most)), where)
 
 
-@fact(function="acquisition_scores", hint="All randomness comes from rng, whatever the rule.")
+@fact(
+    function="acquisition_scores",
+    promise="where all randomness comes from",
+    hint="All randomness comes from rng, whatever the rule.",
+)
 def check_scores_follow_the_generator(impl, seed):
     r"""The same state of the generator gives the same scores; random scores differ from seed to seed and call to call.
 
@@ -186,6 +202,7 @@ def check_scores_follow_the_generator(impl, seed):
 
 @fact(
     function="acquisition_scores",
+    promise="log(1 + p(1-p) u^T cov u) … It has no factor 1/2, and p is taken at w. … Right to 1e-8.",
     weight=2,
     hint="The gain is a difference of log-determinants: no factor, any dimension, any scale of C.",
 )
@@ -212,6 +229,7 @@ def check_dopt_gains_of_a_batch_add_up_and_diminish(impl, seed):
 
 @fact(
     function="acquisition_scores",
+    promise='u = 0 scores 0 under "bald" and "dopt" … log(1 + p(1-p) u^T cov u)',
     hint="Where u is 0 or the answer is certain, dopt is 0; where u . w is 0, the weight is 1/4.",
 )
 def check_dopt_weighs_the_variance_by_that_of_the_answer(impl, seed):
@@ -231,7 +249,11 @@ def check_dopt_weighs_the_variance_by_that_of_the_answer(impl, seed):
         assert_exact(scores(impl, "dopt", U, np.array([0.0, 1.0]), cov), expected)
 
 
-@fact(function="acquisition_scores", hint="dopt takes p at w: samples and rng are for the other rules.")
+@fact(
+    function="acquisition_scores",
+    promise="The other rules ignore them. … p is taken at w",
+    hint="dopt takes p at w: samples and rng are for the other rules.",
+)
 @settings(max_examples=15)
 @given(matrices(M, D), vectors(D), covariances(D), draws)
 def check_dopt_ignores_samples(impl, U, w, cov, samples):
@@ -247,6 +269,7 @@ def check_dopt_ignores_samples(impl, U, w, cov, samples):
 
 @fact(
     function="acquisition_scores",
+    promise='"random" a uniform draw from [0, 1), independent of everything: U gives only the number of scores.',
     false_alarm=2 * ALPHA,
     hint="random: one uniform number in [0, 1) for each candidate, each on its own.",
 )
@@ -279,6 +302,7 @@ def check_random_scores_are_independent_and_uniform(impl, seed):
 
 @fact(
     function="acquisition_scores",
+    promise="for each of m candidate pairs … one row for each candidate",
     hint="A candidate's score does not depend on the other candidates, nor on how many there are.",
 )
 def check_candidates_are_scored_one_by_one(impl, seed):
@@ -306,6 +330,7 @@ def check_candidates_are_scored_one_by_one(impl, seed):
 
 @fact(
     function="acquisition_scores",
+    promise="ValueError: an unknown rule (graded)",
     hint="A rule that is none of the three must not fall through to one of them: raise ValueError.",
 )
 def check_unknown_rule_raises_value_error(impl, seed):
@@ -325,6 +350,7 @@ def check_unknown_rule_raises_value_error(impl, seed):
 
 @fact(
     function="acquisition_scores",
+    promise="Arguments are not modified.",
     hint="Candidates, posterior and draws are used again by the caller: work on copies.",
 )
 def check_scoring_leaves_its_arguments_alone(impl, seed):

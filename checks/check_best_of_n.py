@@ -83,7 +83,7 @@ def check_law_is_the_sum_over_all_outcomes_ties_included(impl, drawn):
 
 @fact(
     function="best_of_n_distribution",
-    promise="n = 1 gives back pi_ref",
+    promise="and n = 1 gives back pi_ref",
     hint="The best of one draw is that draw: n = 1 gives back pi_ref.",
 )
 @given(st.integers(3, 7).flatmap(lambda k: st.tuples(rewards(k, ties=True), policies(k, zeros=True))))

@@ -34,7 +34,13 @@ probabilities = st.integers(1, 99).map(lambda hundredths: hundredths / 100)
 prior_precisions = st.integers(5, 500).map(lambda hundredths: hundredths / 100)
 
 
-@fact(function="sigmoid", defines=True, weight=2, hint="s(x) is the probability whose log-odds are x.")
+@fact(
+    function="sigmoid",
+    promise="The logistic function 1 / (1 + exp(-x)), element by element: the probability whose log-odds are x.",
+    defines=True,
+    weight=2,
+    hint="s(x) is the probability whose log-odds are x.",
+)
 @given(strengths, strengths)
 def check_sigmoid_turns_log_odds_into_probabilities(impl, a, b):
     r"""A contestant of strength a beats one of strength b with log-odds log a - log b, so with probability a/(a + b).
@@ -46,7 +52,11 @@ def check_sigmoid_turns_log_odds_into_probabilities(impl, a, b):
     assert_exact(impl.laplace.sigmoid(np.log(a) - np.log(b)), a / (a + b))
 
 
-@fact(function="sigmoid", hint="At 0 neither branch of a case distinction may be left out: s(0) = 1/2.")
+@fact(
+    function="sigmoid",
+    promise="sigmoid(0) is 0.5",
+    hint="At 0 neither branch of a case distinction may be left out: s(0) = 1/2.",
+)
 def check_sigmoid_is_a_half_with_slope_a_quarter_at_zero(impl):
     r"""Equal rewards are a coin flip, and a small advantage moves the odds by a quarter of it.
 
@@ -60,7 +70,11 @@ def check_sigmoid_is_a_half_with_slope_a_quarter_at_zero(impl):
     assert_exact(impl.laplace.sigmoid(0.0), 0.5)
 
 
-@fact(function="sigmoid", hint="Large positive arguments need the same care as large negative ones.")
+@fact(
+    function="sigmoid",
+    promise="1 / (1 + exp(-x))",
+    hint="Large positive arguments need the same care as large negative ones.",
+)
 @given(vectors(6, bound=45.0))
 def check_sigmoid_of_opposite_arguments_adds_up_to_one(impl, x):
     r"""Either A is preferred or B is: the probabilities of the two answers add up to 1, and they never fall with x.
@@ -75,7 +89,11 @@ def check_sigmoid_of_opposite_arguments_adds_up_to_one(impl, x):
     assert_monotone(upward, "s falls from one argument to a larger one")
 
 
-@fact(function="sigmoid", hint="Far left s(x) is small, not zero and not constant: do not clip the argument early.")
+@fact(
+    function="sigmoid",
+    promise="1 / (1 + exp(-x)) … right to 1e-8",
+    hint="Far left s(x) is small, not zero and not constant: do not clip the argument early.",
+)
 def check_sigmoid_decays_like_exp(impl):
     r"""Far to the left the logistic function is the exponential function.
 
@@ -87,7 +105,11 @@ def check_sigmoid_decays_like_exp(impl):
     assert_exact(impl.laplace.sigmoid(x), np.exp(x))
 
 
-@fact(function="sigmoid", hint="inf/inf is NaN: choose a form in which nothing but a harmless term overflows.")
+@fact(
+    function="sigmoid",
+    promise="sigmoid(+inf) is 1, sigmoid(-inf) is 0; nothing is NaN for large |x|. … +-inf allowed, any size",
+    hint="inf/inf is NaN: choose a form in which nothing but a harmless term overflows.",
+)
 def check_sigmoid_is_zero_or_one_at_huge_arguments(impl):
     r"""Arguments of any size, infinite ones too, give the limits 0 and 1, never NaN.
 
@@ -105,6 +127,7 @@ def check_sigmoid_is_zero_or_one_at_huge_arguments(impl):
 
 @fact(
     function="sigmoid",
+    promise="element by element",
     hint="No entry may depend on its neighbours: no shift by a maximum, no branch for a whole array.",
 )
 def check_sigmoid_acts_on_each_entry_alone(impl, seed):
@@ -123,7 +146,12 @@ def check_sigmoid_acts_on_each_entry_alone(impl, seed):
             assert_exact(impl.laplace.sigmoid(company), [ratio / (1 + ratio), float(huge > 0)])
 
 
-@fact(function="sigmoid", hint="Scalars, matrices and empty arrays come back in the shape in which they came.")
+@fact(
+    function="sigmoid",
+    promise="numbers of any shape … of the shape of x (for a scalar x a Python float, a NumPy scalar or an array of "
+    "shape ())",
+    hint="Scalars, matrices and empty arrays come back in the shape in which they came.",
+)
 def check_sigmoid_keeps_the_shape(impl, seed):
     r"""The result has the shape of the argument; a scalar gives a scalar.
 
@@ -139,7 +167,11 @@ def check_sigmoid_keeps_the_shape(impl, seed):
     assert_exact(impl.laplace.sigmoid(np.log(3.0)), 0.75)
 
 
-@fact(function="sigmoid", hint="Integers may come in, but probabilities must come out: mind the dtype of the result.")
+@fact(
+    function="sigmoid",
+    promise="numbers of any shape, integers or floats, a scalar too",
+    hint="Integers may come in, but probabilities must come out: mind the dtype of the result.",
+)
 def check_sigmoid_takes_integers(impl):
     r"""Whole numbers have the same values as the floats they equal.
 
@@ -154,7 +186,7 @@ def check_sigmoid_takes_integers(impl):
     assert_exact(impl.laplace.sigmoid(np.int64(-2000)), 0.0)
 
 
-@fact(function="sigmoid", hint="Write into a new array, not into x.")
+@fact(function="sigmoid", promise="x is not modified.", hint="Write into a new array, not into x.")
 def check_sigmoid_leaves_its_argument_alone(impl):
     r"""The argument is read, not written, whatever its shape and signs.
 
@@ -168,6 +200,10 @@ def check_sigmoid_leaves_its_argument_alone(impl):
 
 @fact(
     function="fit_laplace",
+    promise="w = argmin_v -sum_i [ Y_i log s(U_i . v) + (1 - Y_i) log s(-U_i . v) ] + prior_precision / 2 |v|^2 cov "
+    "= ( prior_precision I + sum_i p_i (1 - p_i) U_i U_i^T )^-1, p_i = s(U_i . w), s = sigmoid … w, float64 "
+    "(d,), the posterior mode, and cov, float64 (d, d), symmetric. Both to 1e-8 (relative above 1), or to "
+    "where the penalised loss is flat to rounding",
     defines=True,
     weight=3,
     hint="At the mode the gradient of likelihood and prior together is 0; cov is the inverse of the Hessian there.",
@@ -179,12 +215,16 @@ def check_laplace_posterior_sits_at_the_mode_with_its_curvature(impl, U, Y, lam)
 
         U^T (Y - s(U w)) = lam w,   C^-1 = lam I + sum_i s'(u_i . w) u_i u_i^T
 
-    Source: Bishop 2006, section 4.5.1, equations 4.142 to 4.144 (4.143 prints the inverse of S_N as S_N).
+    Source: Bishop 2006, section 4.5.1, eq. 4.142 to 4.144 (4.143 prints the inverse of S_N as S_N).
     """
     assert_laplace(impl.laplace.fit_laplace(U, Y, lam), U, Y, lam)
 
 
-@fact(function="fit_laplace", hint="prior_precision is 1 unless the caller says otherwise.")
+@fact(
+    function="fit_laplace",
+    promise="inverse variance of each weight under the prior, > 0; 1 where it is not given",
+    hint="prior_precision is 1 unless the caller says otherwise.",
+)
 @settings(max_examples=10)
 @given(matrices(M, D), labels)
 def check_prior_precision_is_one_by_default(impl, U, Y):
@@ -198,7 +238,11 @@ def check_prior_precision_is_one_by_default(impl, U, Y):
     assert_laplace(impl.laplace.fit_laplace(U, Y, prior_precision=0.4), U, Y, 0.4)
 
 
-@fact(function="fit_laplace", hint="With m = 0 every sum over comparisons is 0; only the prior is left.")
+@fact(
+    function="fit_laplace",
+    promise="Without comparisons (m = 0, U of shape (0, d)) they are 0 and I / prior_precision.",
+    hint="With m = 0 every sum over comparisons is 0; only the prior is left.",
+)
 def check_posterior_without_comparisons_is_the_prior(impl):
     r"""Nothing observed, nothing learnt.
 
@@ -212,7 +256,11 @@ def check_posterior_without_comparisons_is_the_prior(impl):
         assert_exact(cov, np.eye(d) / lam)
 
 
-@fact(function="fit_laplace", hint="Labels are 1 where A won and 0 where B did, whatever their dtype.")
+@fact(
+    function="fit_laplace",
+    promise="labels, 1 where A was preferred and 0 where B was; integers, floats or booleans",
+    hint="Labels are 1 where A won and 0 where B did, whatever their dtype.",
+)
 @settings(max_examples=10)
 @given(matrices(M, D), labels, prior_precisions)
 def check_labels_are_zero_or_one_of_any_kind(impl, U, Y, lam):
@@ -234,7 +282,11 @@ def check_labels_are_zero_or_one_of_any_kind(impl, U, Y, lam):
         assert_exact(same, cov, "exchanged answers change cov", within=close)
 
 
-@fact(function="fit_laplace", hint="The likelihood is a sum over all comparisons, repeated and void ones included.")
+@fact(
+    function="fit_laplace",
+    promise="The sum runs over the comparisons (it is not a mean)",
+    hint="The likelihood is a sum over all comparisons, repeated and void ones included.",
+)
 @settings(max_examples=15)
 @given(matrices(M, D), labels, prior_precisions, st.integers(2, 5))
 def check_every_repetition_of_a_comparison_counts(impl, U, Y, lam, times):
@@ -255,6 +307,7 @@ def check_every_repetition_of_a_comparison_counts(impl, U, Y, lam, times):
 
 @fact(
     function="fit_laplace",
+    promise="the prior is N(0, I / prior_precision) … used as they are: not centred, not scaled",
     hint="A direction in which no comparison differs keeps its prior: mean 0 and variance 1/lam.",
 )
 def check_unseen_direction_keeps_its_prior(impl, seed):
@@ -273,17 +326,21 @@ def check_unseen_direction_keeps_its_prior(impl, seed):
         v = np.eye(d)[1] if d == 4 else v
         U = U - np.outer(U @ v, v)
         w, cov = posterior(impl.laplace.fit_laplace(U, Y, lam), d)
-        assert_exact(w @ v, 0.0, within=EXACT * d * max(1.0, float(np.abs(w).max())))
+        assert_exact(w @ v, 0.0, within=d * resolution(m, lam) * max(1.0, float(np.abs(w).max())))
         assert_exact(cov @ v, v / lam, within=10 * EXACT * max(1.0, 1 / lam))
 
 
-@fact(function="fit_laplace", hint="Any number of features and comparisons must do, one of each included.")
+@fact(
+    function="fit_laplace",
+    promise="and cov is the inverse Hessian at the optimum … one row for each comparison",
+    hint="Any number of features and comparisons must do, one of each included.",
+)
 def check_posterior_is_right_for_every_size(impl, seed):
     r"""One feature or a dozen, one comparison or hundreds: the gradient is 0 and the covariance the inverse curvature.
 
         U^T (Y - s(U w)) = lam w,   C^-1 = lam I + U^T diag(s'(U w)) U
 
-    Source: Bishop 2006, section 4.5.1, equations 4.142 to 4.144.
+    Source: Bishop 2006, section 4.5.1, eq. 4.142 to 4.144.
     """
     rng = np.random.default_rng(seed)
     for m, d in ((1, 1), (1, 4), (3, 12), (20, 1), (6, 6), (180, 5), (700, 9)):
@@ -293,6 +350,7 @@ def check_posterior_is_right_for_every_size(impl, seed):
 
 @fact(
     function="fit_laplace",
+    promise="used as they are: not centred, not scaled … also for features of size 100",
     hint="Features may be large: iterate until the gradient is 0, and let no logarithm overflow.",
 )
 def check_posterior_is_right_for_features_of_size_60(impl, seed):
@@ -300,7 +358,7 @@ def check_posterior_is_right_for_features_of_size_60(impl, seed):
 
         U^T (Y - s(U w)) = lam w   for |U_ij| of about 20 and 60, answers with and without errors
 
-    Source: Bishop 2006, section 4.5.1, equations 4.142 to 4.144.
+    Source: Bishop 2006, section 4.5.1, eq. 4.142 to 4.144.
     """
     rng = np.random.default_rng(seed)
     for size, lam in ((20.0, 1.0), (60.0, 1.0), (60.0, 0.05)):
@@ -313,6 +371,7 @@ def check_posterior_is_right_for_features_of_size_60(impl, seed):
 
 @fact(
     function="fit_laplace",
+    promise="The optimum is unique and finite, for labels that a plane separates too.",
     hint="Follow prior_precision from very weak to very strong priors, for separable answers too.",
 )
 def check_posterior_is_right_for_weak_and_strong_priors(impl, seed):
@@ -333,10 +392,14 @@ def check_posterior_is_right_for_weak_and_strong_priors(impl, seed):
     lam = 1e6
     w, cov = posterior(impl.laplace.fit_laplace(U, Y, lam), D)
     assert_exact(lam * w, U.T @ (Y - 0.5), within=0.02)
-    assert_exact(lam * cov, np.eye(D), within=1e-4)
+    assert_exact(lam * cov, np.eye(D), within=0.02)
 
 
-@fact(function="fit_laplace", hint="Work on copies of U and Y, and start every fit afresh.")
+@fact(
+    function="fit_laplace",
+    promise="Arguments are not modified. … Nothing is left to chance: the same arguments give the same w and cov.",
+    hint="Work on copies of U and Y, and start every fit afresh.",
+)
 def check_fit_leaves_its_arguments_alone(impl, seed):
     r"""The comparisons are read, not written, and a second fit gives the same as the first.
 
@@ -356,6 +419,7 @@ def check_fit_leaves_its_arguments_alone(impl, seed):
 
 @fact(
     function="posterior_samples",
+    promise="draws from the normal law N(w, cov)",
     defines=True,
     weight=3,
     false_alarm=ALPHA,
@@ -379,6 +443,7 @@ def check_samples_have_the_mean_and_covariance_of_the_posterior(impl, seed):
 
 @fact(
     function="posterior_samples",
+    promise="draws from the normal law N(w, cov)",
     false_alarm=2 * ALPHA,
     hint="The noise is Gaussian: a right mean and covariance are not enough.",
 )
@@ -409,6 +474,7 @@ def check_samples_are_gaussian(impl, seed):
 
 @fact(
     function="posterior_samples",
+    promise="n independent draws from the normal law N(w, cov) … rows independent",
     false_alarm=2 * ALPHA,
     hint="Each row has noise of its own: no mirrored, reused or chained draws.",
 )
@@ -432,6 +498,7 @@ def check_rows_are_independent(impl, seed):
 
 @fact(
     function="posterior_samples",
+    promise="n independent draws … it advances, so that the next call gives other draws",
     false_alarm=ALPHA,
     hint="A single draw is as random as one among many, and rng goes on between calls.",
 )
@@ -456,6 +523,7 @@ def check_small_calls_are_as_random_as_large_ones(impl, seed):
 
 @fact(
     function="posterior_samples",
+    promise="covariance matrix, symmetric positive definite, of any scale",
     false_alarm=4 * ALPHA,
     hint="Add nothing to the covariance: tiny and huge variances are right as they are.",
 )
@@ -478,7 +546,11 @@ def check_spread_is_right_at_every_scale(impl, seed):
         design.check(draws, mean, spread, f"draws with variances {np.diag(spread)}")
 
 
-@fact(function="posterior_samples", hint="The result is (n, d): one draw a row, also for n = 0, n = 1 and d = 1.")
+@fact(
+    function="posterior_samples",
+    promise="float64 (n, d): one draw a row, rows independent; shape (0, d) for n = 0. … number of draws, n >= 0",
+    hint="The result is (n, d): one draw a row, also for n = 0, n = 1 and d = 1.",
+)
 def check_samples_stand_in_rows(impl, seed):
     r"""n draws in d dimensions are n rows of d finite numbers, no two alike.
 
@@ -493,7 +565,12 @@ def check_samples_stand_in_rows(impl, seed):
         assert_true(len(np.unique(draws)) == n * d, "draws repeat each other", got=draws)
 
 
-@fact(function="posterior_samples", hint="All randomness comes from rng, which goes on; w and cov are only read.")
+@fact(
+    function="posterior_samples",
+    promise="where all randomness comes from; it advances, so that the next call gives other draws. … The same state "
+    "of rng gives the same draws. w and cov are not modified.",
+    hint="All randomness comes from rng, which goes on; w and cov are only read.",
+)
 def check_samples_follow_the_generator(impl, seed):
     r"""The same state of the generator gives the same draws, another state gives others, and nothing else is changed.
 
@@ -515,6 +592,8 @@ def check_samples_follow_the_generator(impl, seed):
 
 @fact(
     function="sherman_morrison_update",
+    promise="The covariance after one more comparison, by a rank-one update … (cov^-1 + p(1-p) u u^T)^-1 … right to "
+    "1e-8 (relative above 1)",
     defines=True,
     weight=3,
     hint="One more comparison adds p(1-p) u u^T to the precision: look up the inverse of a rank-one change.",
@@ -532,6 +611,7 @@ def check_sherman_morrison_covariance_update_is_the_inverse_identity(impl, cov, 
 
 @fact(
     function="sherman_morrison_update",
+    promise="(cov^-1 + p(1-p) u u^T)^-1",
     hint="The determinant shrinks by the same factor that stands in the update's denominator.",
 )
 def check_update_divides_the_determinant_by_what_was_learnt(impl, seed):
@@ -552,6 +632,8 @@ def check_update_divides_the_determinant_by_what_was_learnt(impl, seed):
 
 @fact(
     function="sherman_morrison_update",
+    promise="(cov^-1 + p(1-p) u u^T)^-1 … A Laplace posterior with w held fixed changes in this way, whatever the "
+    "answer to the comparison.",
     weight=2,
     hint="Each update starts from the covariance it is given, and remembers nothing.",
 )
@@ -574,7 +656,11 @@ def check_updates_commute_and_add_up(impl, seed):
         assert_exact(new, expected, within=1e-7)
 
 
-@fact(function="sherman_morrison_update", hint="The change is a multiple of (C u)(C u)^T, and it takes away.")
+@fact(
+    function="sherman_morrison_update",
+    promise="(cov^-1 + p(1-p) u u^T)^-1 … symmetric up to rounding",
+    hint="The change is a multiple of (C u)(C u)^T, and it takes away.",
+)
 @given(covariances(4), vectors(4), probabilities)
 def check_update_shrinks_in_one_direction_only(impl, cov, u, p):
     r"""No direction becomes less certain, and a direction that is uncorrelated with u keeps its variance.
@@ -594,6 +680,7 @@ def check_update_shrinks_in_one_direction_only(impl, cov, u, p):
 
 @fact(
     function="sherman_morrison_update",
+    promise="zero changes nothing … 0 and 1 change nothing",
     hint="A certain answer (p = 0 or 1) or equal features (u = 0) teach nothing: divide by neither.",
 )
 @given(covariances(D), vectors(D))
@@ -610,7 +697,11 @@ def check_void_comparison_changes_nothing(impl, cov, u):
     assert_exact(impl.laplace.sherman_morrison_update(cov, np.zeros(D), 0.37), cov)
 
 
-@fact(function="sherman_morrison_update", hint="A small p(1-p) still counts where u is long: do not clip p.")
+@fact(
+    function="sherman_morrison_update",
+    promise="probability, under the fitted w, that A is preferred, in [0, 1]; p and 1 - p give the same",
+    hint="A small p(1-p) still counts where u is long: do not clip p.",
+)
 def check_nearly_certain_answer_counts_by_its_weight(impl, seed):
     r"""Where the answer is nearly certain a long u makes up for the small weight; only the product matters.
 
@@ -630,6 +721,7 @@ def check_nearly_certain_answer_counts_by_its_weight(impl, seed):
 
 @fact(
     function="sherman_morrison_update",
+    promise="(cov^-1 + p(1-p) u u^T)^-1 … right to 1e-8 (relative above 1)",
     hint="The formula has no scale of its own: no jitter, no threshold below which nothing happens.",
 )
 def check_update_follows_the_units_of_the_features(impl, seed):
@@ -641,13 +733,17 @@ def check_update_follows_the_units_of_the_features(impl, seed):
     """
     rng = np.random.default_rng(seed)
     cov, u = random_covariance(rng, D), rng.standard_normal(D)
-    for c in (1e-3, 1.0, 1e3, 1e5):
+    for c in (1.0, 1e3, 1e5):
         for length in (1.0, 0.1, 1e-3, 4e-4):
             new = array(impl.laplace.sherman_morrison_update(c**2 * cov, length * u / c, 0.3), (D, D))
             assert_exact(new / c**2, updated(cov, [(length * u, 0.3)]))
 
 
-@fact(function="sherman_morrison_update", hint="Return a new array: `cov -= ...` changes the caller's covariance.")
+@fact(
+    function="sherman_morrison_update",
+    promise="a new array … Arguments are not modified.",
+    hint="Return a new array: `cov -= ...` changes the caller's covariance.",
+)
 def check_update_leaves_its_arguments_alone(impl, seed):
     r"""The covariance that is passed in stays the one before the comparison.
 

@@ -79,8 +79,8 @@ def check_penalty_is_l2_times_the_squares(impl, seed):
 
 @fact(
     function="fit_reward_model",
-    promise="The minimum exists and is unique for l2 > 0, also when a response always wins. … where a response "
-    "always wins only for l2 >= 3e-4",
+    promise="The minimum exists and is unique for l2 > 0, also when a response always wins. … and where a response "
+    "always wins only for l2 >= 3e-4 … n >= 1",
     hint="One win in one comparison must not send the rewards to infinity, nor leave them near 0: the penalty decides.",
 )
 def check_single_win_stops_where_the_penalty_stops_it(impl):
@@ -174,7 +174,8 @@ def check_rewards_are_recovered_from_proportional_wins(impl):
         for i, j in met:
             wins[i, j], wins[j, i] = 3 * s[i], 3 * s[j]
         r = vector(impl.overoptimization.fit_reward_model(*pairs_of(wins), k), k)
-        assert_exact(r - r.mean(), np.log(s) - np.log(s).mean(), "the rewards are not recovered", within=FITTED)
+        # the penalty, which is not 0, draws the minimum itself 0.004 away from the rewards
+        assert_exact(r - r.mean(), np.log(s) - np.log(s).mean(), "the rewards are not recovered", within=1.25 * FITTED)
 
 
 @fact(
@@ -242,9 +243,9 @@ def check_fit_is_repeatable_and_leaves_its_data_alone(impl):
 
 @fact(
     function="overoptimization_experiment",
-    promise="For each n of N_LIST, exactly: the law p_n of best-of-n by r_hat. … kl KL(p_n || pi_ref), exact, in "
-    "nats … proxy E_p_n[r_hat], what is optimised gold E_p_n[r*], what is meant … corr_w correlation of "
-    "r_hat and r*, each response weighted by pi_ref corr the same with equal weights",
+    promise="A dict. … and numbers … For each n of N_LIST, exactly: the law p_n of best-of-n by r_hat. … kl KL(p_n "
+    "|| pi_ref), exact, in nats … proxy E_p_n[r_hat], what is optimised gold E_p_n[r*], what is meant … "
+    "corr_w correlation of r_hat and r*, each response weighted by pi_ref corr the same with equal weights",
     defines=True,
     weight=3,
     false_alarm=ALPHA,
@@ -294,8 +295,8 @@ def check_curves_are_those_of_one_world(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
-    promise="one entry for each n of N_LIST, right to 1e-8 (relative above 1) … KL(p_n || pi_ref), exact, in nats; 0 "
-    "at n = 1 kl_formula best_of_n_kl(n)",
+    promise="Arrays of float64 with one entry for each n of N_LIST, right to 1e-8 (relative above 1) … KL(p_n || "
+    "pi_ref), exact, in nats; 0 at n = 1 kl_formula best_of_n_kl(n)",
     weight=2,
     hint="kl starts at 0 and stays below log n - (n - 1)/n, which is for scores without ties.",
 )
@@ -378,7 +379,8 @@ def check_unseen_responses_tie(impl, seed):
 @fact(
     function="overoptimization_experiment",
     promise="`n_pairs` pairs of responses, both drawn from pi_ref independently … Pairs of a response with itself "
-    "are kept. … those of pairs with themselves count",
+    "are kept. … those of pairs with themselves count … number of responses, an integer >= 2 … number of "
+    "pairs, an integer >= 1",
     false_alarm=ALPHA,
     hint="The two responses of a pair are independent draws; a pair of one response with itself stays.",
 )
@@ -498,7 +500,7 @@ def check_fit_approaches_the_truth_with_data(impl, seed):
     options = {"K": 2, "n_pairs": design.n}
     for position, glance in enumerate(experiments(impl, seed, 240, steps=5, **options)):
         if informative(glance):
-            (e,) = experiments(impl, seed, 1, first=position, steps=400, **options)
+            (e,) = experiments(impl, seed, 1, first=position, **options)
             q, truth = two_responses(e)
             fitted = (e["proxy"][-1] - e["proxy"][0]) / (1 - q)
             bound = design.width / (2 * q * (1 - q) - design.width) + FITTED / 2
@@ -526,11 +528,7 @@ def check_penalty_reaches_the_reward_model(impl, seed):
     spend(ALPHA)  # no usable world among 20: a chance below 0.3^20 = 3e-11
     for l2 in (0.01, 0.4):
         x = optimize.brentq(lambda x, l2=l2: expit(-2 * x) - 2 * l2 * x, 0, 50)
-        usable = (
-            e
-            for e in experiments(impl, seed, 20, K=25, n_pairs=1, steps=300, l2=l2)
-            if e["n_seen"] == 2 and saturated(e)
-        )
+        usable = (e for e in experiments(impl, seed, 20, K=25, n_pairs=1, l2=l2) if e["n_seen"] == 2 and saturated(e))
         e = next(usable, None)
         assert_true(e is not None, "of 20 worlds with one pair, none shows its winner")
         if e is not None:
@@ -539,7 +537,7 @@ def check_penalty_reaches_the_reward_model(impl, seed):
 
 @fact(
     function="overoptimization_experiment",
-    promise="The same seed gives the same result, another seed another world.",
+    promise="an integer >= 0. The same seed gives the same result, another seed another world.",
     hint="np.random.default_rng(seed) once, and every random number from it.",
 )
 def check_world_follows_from_the_seed(impl, seed):

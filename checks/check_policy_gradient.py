@@ -14,7 +14,7 @@ from scipy.special import log_softmax, softmax
 from harness.facts import fact
 from harness.inputs import batches, betas, policies, problems, rewards, vectors
 from harness.statistics import ALPHA, spend
-from harness.tolerance import assert_at_most, assert_exact, assert_leaves_arguments_alone, assert_true, vector
+from harness.tolerance import EXACT, assert_at_most, assert_exact, assert_leaves_arguments_alone, assert_true, vector
 
 FLOAT32 = 1e-6
 """What a policy may be off when training holds it in float32, which is free: its probabilities are right to this."""
@@ -64,7 +64,7 @@ def check_no_batch_moves_the_optimal_policy(impl, problem, y):
 
         pi = pi*   =>   R_k = beta log Z for every k   =>   gradient = 0
 
-    Source: DPO, eq. 5 (the reward is beta log(pi*/q) + beta log Z).
+    Source: Rafailov et al. 2023, eq. 5 (the reward is beta log(pi*/q) + beta log Z).
     """
     r, q, beta = problem
     logits = np.log(q) + r / beta
@@ -154,7 +154,7 @@ def check_gradient_is_linear_in_reward_and_penalty(impl, problem, r2, beta2, log
     r, q, beta = problem
     whole = gradient(impl, logits, y, scale * r + r2, np.log(q), scale * beta + beta2)
     parts = scale * gradient(impl, logits, y, r, np.log(q), beta) + gradient(impl, logits, y, r2, np.log(q), beta2)
-    assert_exact(whole, parts)
+    assert_exact(whole, parts, within=(2 + scale) * EXACT)
 
 
 @fact(
@@ -230,6 +230,8 @@ def check_only_drawn_responses_matter(impl, problem, logits, other, y):
 def check_reinforce_loss_leaves_its_arguments_alone(impl):
     r"""The loss is a function: logits, batch, rewards and log_ref are as they were when it returns.
 
+        logits, y, r, log_ref before = logits, y, r, log_ref after
+
     Source: the docstring.
     """
     logits, y, r = np.array([0.4, -1.1, 0.3]), np.array([2, 0, 0, 1, 2]), np.array([1.5, -0.5, 2.5])
@@ -253,8 +255,8 @@ def check_training_ends_at_the_optimum(impl, seed):
 
         TV(train_rlhf_pg(r, q, 1, steps = 1500), pi*) <= 0.01
 
-    Source: DPO, eq. 4; at pi* the gradient is 0 on every batch, so training comes to rest there. Over 8,000 seeds and
-    two epochs a batch, the largest distance was 1e-10.
+    Source: Rafailov et al. 2023, eq. 4; at pi* the gradient is 0 on every batch, so training comes to rest there. Over
+    8,000 seeds and two epochs a batch, the largest distance was 1e-10.
     """
     assert_ends_at_the_optimum(impl, R, PI_REF, 1.0, [seed], steps=1500)
 
@@ -272,7 +274,8 @@ def check_policy_gradient_nears_the_optimum_with_steps(impl, seed):
 
         TV(q, pi*) = TV after 0 steps   >   0.01   >=   TV after 1,500 steps
 
-    Source: the logits start at log q, and gradient ascent on E[r] - beta KL ends at its maximiser (DPO, eq. 4).
+    Source: the logits start at log q, and gradient ascent on E[r] - beta KL ends at its maximiser (Rafailov et al.
+    2023, eq. 4).
     """
     r, q = np.array([2.4, -1.6, 0.9, -0.3, 1.5]), np.array([0.07, 0.21, 0.28, 0.33, 0.11])
     for reference in (q, np.array([0.004, 0.996]), np.full(24, 1 / 24)):
@@ -295,7 +298,8 @@ def check_penalty_weighs_beta(impl, seed):
 
         TV(train_rlhf_pg(r, q, 0.5), pi*(0.5)) <= 0.01
 
-    Source: DPO, eq. 4, at another beta than 1, where a penalty of weight 1/beta, sqrt(beta) or 1 ends elsewhere.
+    Source: Rafailov et al. 2023, eq. 4, at another beta than 1, where a penalty of weight 1/beta, sqrt(beta) or 1 ends
+    elsewhere.
     """
     r, q = np.array([1.9, -1.4, 0.8, -0.5, 1.2]), np.array([0.07, 0.21, 0.28, 0.33, 0.11])
     assert_ends_at_the_optimum(impl, r, q, 0.5, [seed])
@@ -315,9 +319,10 @@ def check_a_constant_in_the_rewards_does_not_matter(impl, seed):
 
         TV(train_rlhf_pg(r + c, q, 1, steps = 1500), pi*) <= 0.01,    here integer rewards from 9 to 14
 
-    Source: DPO, Lemma 2 (rewards that differ by a constant have the same optimum). Without a baseline the policy
-    hovers around pi*: the variance of its gradient there is that of the score times (beta log Z)^2. Over 4,000 seeds
-    and two epochs a batch, the largest distance was 1e-15; without a baseline the smallest of 2,000 was 0.0104.
+    Source: Rafailov et al. 2023, Lemma 2 (rewards that differ by a constant have the same optimum). Without a baseline
+    the policy hovers around pi*: the variance of its gradient there is that of the score times (beta log Z)^2. Over
+    4,000 seeds and two epochs a batch, the largest distance was 1e-15; without a baseline the smallest of 2,000 was
+    0.0104.
     """
     r, q = np.array([14, 10, 12, 9, 11]), np.array([0.06, 0.25, 0.14, 0.4, 0.15])
     assert_ends_at_the_optimum(impl, r, q, 1.0, [seed], steps=1500)
@@ -338,9 +343,9 @@ def check_small_batches_reach_many_responses(impl, seed):
 
         TV(mean over 3 seeds of train_rlhf_pg(r, q, 1, steps = 3000, batch = 16), pi*) <= 0.06
 
-    Source: each step draws from the current policy; DPO, eq. 4. The mean over seeds is at most as far as its farthest
-    member. Measured: the largest of 1,000 means was 0.018, of 4,000 means with two epochs a batch 0.035; one batch for
-    all steps ends beyond 0.2.
+    Source: each step draws from the current policy; Rafailov et al. 2023, eq. 4. The mean over seeds is at most as far
+    as its farthest member. Measured: the largest of 1,000 means was 0.018, of 4,000 means with two epochs a batch
+    0.035; one batch for all steps ends beyond 0.2.
     """
     order = np.arange(24)
     r = np.where(order % 3 == 0, 1.5, -0.5) + 0.02 * order
@@ -363,7 +368,7 @@ def check_a_response_that_the_reference_never_says_stays_out(impl, seed):
 
         q_i = 0   =>   pi_i = 0,     TV(pi, pi*) <= 0.01
 
-    Source: DPO, eq. 4: pi* is q times a weight; a response of probability 0 is never drawn.
+    Source: Rafailov et al. 2023, eq. 4: pi* is q times a weight; a response of probability 0 is never drawn.
     """
     r, q = np.array([3.0, 6.0, -1.0, 1.0, -2.0, 0.0]), np.array([0.06, 0.0, 0.25, 0.14, 0.4, 0.15])
     got = assert_ends_at_the_optimum(impl, r, q, 1.0, [seed], steps=1500)
@@ -372,25 +377,26 @@ def check_a_response_that_the_reference_never_says_stays_out(impl, seed):
 
 @fact(
     function="train_rlhf_pg",
-    promise="it sums to 1 … within total variation 0.01 of optimal_policy(r, pi_ref, beta) for K <= 6",
+    promise="it sums to 1 … within total variation 0.01 of optimal_policy(r, pi_ref, beta) for K <= 6 and batch = "
+    "64, after 1,500 steps at beta = 1",
     seconds=SECONDS,
+    false_alarm=ALPHA,
     hint="With equal rewards pi_ref is the optimum already: nothing pulls away from it.",
 )
 def check_equal_rewards_keep_the_reference(impl, seed):
-    r"""Where all rewards are equal, and where there is one response, training stays at pi_ref.
+    r"""Where all rewards are equal, and where there is one response, training ends at pi_ref.
 
         r_1 = ... = r_K   =>   pi* = q;     K = 1   =>   pi = (1)
 
     Source: E_pi[r] is then a constant, and KL(pi || q) is smallest at q.
     """
     assert_exact(trained(impl, np.array([-3.5]), np.ones(1), 1.0, steps=40, seed=seed), [1.0], within=FLOAT32)
-    q = np.array([0.42, 0.23, 0.35])
-    assert_exact(trained(impl, np.array([4, 4, 4]), q, 0.5, steps=150, seed=seed), q, within=1e-2)
+    assert_ends_at_the_optimum(impl, np.array([4, 4, 4]), np.array([0.42, 0.23, 0.35]), 1.0, [seed], steps=1500)
 
 
 @fact(
     function="train_rlhf_pg",
-    promise="The same seed gives the same result. … The arguments are not modified.",
+    promise="an integer >= 0. The same seed gives the same result. … The arguments are not modified.",
     seconds=SECONDS,
     hint="Seed a generator with `seed` at the start of every call, and draw from nothing else; copy what you change.",
 )

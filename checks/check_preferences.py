@@ -83,8 +83,8 @@ def check_only_reward_differences_count(impl, seed):
 
         P(winner i, loser j) is the same for r and for r + c,   here c = 2^27
 
-    Source: the logistic function is applied to r_i - r_j; DPO, Lemma 1 (rewards that differ by a constant have the
-    same preferences). Tells the law from fair coins and from labels without noise.
+    Source: the logistic function is applied to r_i - r_j; Rafailov et al. 2023, Lemma 1 (rewards that differ by a
+    constant have the same preferences). Tells the law from fair coins and from labels without noise.
     """
     r, q = 2.0**27 + np.array([0.5, -0.75, 1.25]), np.array([0.5, 0.3, 0.2])
     gap, met = np.subtract.outer(r, r), np.outer(q, q)
@@ -169,7 +169,7 @@ def check_a_response_without_reference_probability_never_appears(impl, seed):
 @fact(
     function="make_pairs",
     promise="two integer arrays of the same length, at most n, with entries in 0..K-1. They are empty for n = 0 and "
-    "for K = 1.",
+    "for K = 1. … number of pairs drawn, an integer >= 0",
     hint="n draws, less those of a response with itself: fewer than n pairs, and sometimes none, is right.",
 )
 def check_no_pair_is_left_when_all_draws_are_the_same(impl, seed):
@@ -221,7 +221,7 @@ def check_the_law_holds_for_many_responses(impl, seed):
 
 @fact(
     function="make_pairs",
-    promise="The same seed gives the same pairs, different seeds give different ones.",
+    promise="an integer >= 0. The same seed gives the same pairs, different seeds give different ones.",
     hint="Make one generator from `seed` and draw everything from it; 0 is a seed like any other.",
 )
 def check_the_seed_alone_decides_the_pairs(impl, seed):

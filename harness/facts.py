@@ -92,7 +92,7 @@ class Fact(msgspec.Struct, frozen=True):
 def fact(
     *,
     function: str,
-    promise: str = "",
+    promise: str,
     hint: str,
     weight: int = 1,
     defines: bool = False,
@@ -120,7 +120,7 @@ def load(suite: Path) -> dict[str, Check]:
     """The checks of a suite by id, in file order; ids are pytest's: `checks/check_kl.py::check_title`."""
     checks: dict[str, Check] = {}
     for path in sorted(suite.glob("check_*.py")):
-        module = _import(suite, path.stem)
+        module = import_module(suite, path.stem)
         found = [(name, value) for name, value in vars(module).items() if name.startswith("check_") and callable(value)]
         for name, check in found:
             if getattr(check, "bookkeeping", None) is None:
@@ -163,7 +163,7 @@ def _one_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def _import(suite: Path, stem: str) -> ModuleType:
+def import_module(suite: Path, stem: str) -> ModuleType:
     """Import a module of the suite as `<suite's folder>.<stem>`, so that its modules can import each other."""
     parent = str(suite.resolve().parent)
     if parent not in sys.path:

@@ -50,7 +50,7 @@ def acquisition_scores(
     Raises:
         ValueError: an unknown rule (graded); arrays that are not finite or do not fit each other (not graded).
 
-    Source: BALD is equation 2 of Houlsby et al. 2011, "Bayesian Active Learning for Classification and Preference
+    Source: BALD is eq. 2 of Houlsby et al. 2011, "Bayesian Active Learning for Classification and Preference
     Learning", arXiv 1112.5745. The log-determinant gain is the matrix determinant lemma (Harville 1997, "Matrix Algebra
     From a Statistician's Perspective", section 18.1).
     """

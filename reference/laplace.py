@@ -65,7 +65,7 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
     Raises (not graded):
         ValueError: U is not a finite (m, d) array, Y is not m labels of 0 and 1, or prior_precision is not positive.
 
-    Source: Bishop 2006, "Pattern Recognition and Machine Learning", section 4.5.1, equations 4.140 to 4.144 (what 4.143
+    Source: Bishop 2006, "Pattern Recognition and Machine Learning", section 4.5.1, eq. 4.140 to 4.144 (what 4.143
     prints as S_N is its inverse).
     """
     U = _matrix("U", U)

@@ -56,7 +56,7 @@ def pick_batch(
         world: only its X is used, (N, d).
         pool: (n,) reply numbers, n >= 2; a reply may stand in it several times.
         w, cov: (d,) mean and (d, d) covariance of the posterior.
-        per: number of pairs, an integer >= 0.
+        per: number of pairs, an integer >= 1.
         rng: where all randomness comes from; the order in which it is used is free.
 
     Returns:
@@ -92,7 +92,7 @@ def pick_double_thompson(
         pool: (n,) reply numbers, n >= 1; a reply may stand in it several times, and then is as many times as likely to
             be drawn as an opponent.
         w, cov: (d,) mean and (d, d) covariance of the posterior.
-        per: number of pairs, an integer >= 0.
+        per: number of pairs, an integer >= 1.
         rng: where all randomness comes from; the order in which it is used is free.
 
     Returns:
@@ -147,6 +147,9 @@ def run(
 
     Raises:
         ValueError: an unknown strategy (graded), whatever `rounds` is; numbers out of range (not graded).
+
+    Source: comparisons of the newest policy's own replies before each round of training, as in Touvron et al. 2023
+    ("Llama 2"), section 3.2.1; here with a policy in closed form.
     """
     raise NotImplementedError
 

@@ -15,7 +15,7 @@ from harness.statistics import frequency
 from harness.tolerance import assert_exact, assert_leaves_arguments_alone
 
 
-@fact(function="double", weight=2, defines=True, hint="Add x to itself.")
+@fact(function="double", promise="Twice x", weight=2, defines=True, hint="Add x to itself.")
 @given(vectors(3))
 def check_double_is_x_plus_x(impl, x):
     """Doubling adds a vector to itself.
@@ -27,7 +27,7 @@ def check_double_is_x_plus_x(impl, x):
     assert_exact(impl.shapes.double(x), x + x)
 
 
-@fact(function="double", hint="Work on a copy.")
+@fact(function="double", promise="Twice x", hint="Work on a copy.")
 def check_double_leaves_its_argument_alone(impl):
     """Doubling makes a new array.
 
@@ -36,7 +36,7 @@ def check_double_leaves_its_argument_alone(impl):
     assert_leaves_arguments_alone(impl.shapes.double, np.array([1.0, 2.0]))
 
 
-@fact(function="coin", defines=True, false_alarm=1e-9, hint="Use rng.")
+@fact(function="coin", promise="n tosses", defines=True, false_alarm=1e-9, hint="Use rng.")
 def check_coin_is_fair(impl, seed):
     """Heads come half the time.
 

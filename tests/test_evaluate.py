@@ -29,7 +29,7 @@ def make(tmp_path: Path) -> Make:
 
 def ask(impl: Impl, check: Check, **marks) -> Verdict:
     check.__doc__ = check.__doc__ or "Title.\n\nSource: here.\n"
-    marked = fact(**({"function": "double", "hint": "hint"} | marks))(check)
+    marked = fact(**({"function": "double", "hint": "hint", "promise": "quoted"} | marks))(check)
     return evaluate(describe("checks/check_shapes.py::check_it", marked), marked, impl)
 
 
@@ -49,7 +49,7 @@ def doubles(impl) -> None:
             Outcome.TODO,
             "helper is still to be written",
         ),
-        ("raise ValueError('x: no')", Outcome.FAILED, "ValueError: x: no\n  shapes.py, line"),
+        ("raise ValueError('x: no')", Outcome.FAILED, "ValueError: x: no\n  shapes.py, line 2\n    raise ValueError('x: no')"),
         ("raise SystemExit", Outcome.FAILED, "SystemExit"),
         ("raise GeneratorExit", Outcome.FAILED, "GeneratorExit"),
         ("import unittest; raise unittest.SkipTest('no')", Outcome.FAILED, "SkipTest"),
@@ -97,10 +97,11 @@ def test_a_failure_shows_input_got_expected_and_an_exact_replay(make: Make) -> N
 
     verdict = ask(make("def double(x): return 3 * x"), thirds)
     evidence = verdict.evidence
-    assert evidence.input == "double([0.333333, 0.666667])"
-    assert evidence.got == "[1., 2.]"
-    assert evidence.expected == "[0.666667, 1.333333]"
-    assert f"double(np.array([{1 / 3!r}, {2 / 3!r}], dtype=np.float64))" in verdict.replay
+    assert evidence.input == "double(x=[0.333333, 0.666667])"
+    assert evidence.got == "[     1,     2]"
+    assert evidence.expected == "[0.6667, 1.333]"
+    assert evidence.differs == " ^^^^^^  ^^^^^"
+    assert f"x = np.array([{1 / 3!r}, {2 / 3!r}], dtype=np.float64)\nprint(double(x))" in verdict.replay
 
 
 def test_an_answer_that_a_fact_cannot_use_is_the_submissions_fault(make: Make) -> None:
@@ -242,7 +243,7 @@ def test_a_fact_needs_a_title_and_a_source(text: str) -> None:
 
     check_it.__doc__ = text
     with pytest.raises(SuiteError, match="check_it"):
-        describe("checks/check_shapes.py::check_it", fact(function="double", hint="hint")(check_it))
+        describe("checks/check_shapes.py::check_it", fact(function="double", hint="hint", promise="quoted")(check_it))
 
 
 def test_seeds_differ_by_fact_and_by_reseed() -> None:

@@ -3,10 +3,13 @@
 Students write from docstrings. So every fact quotes the words of its function's docstring that it holds an answer to
 (its `promise`), and every word of a graded function's docstring is quoted by a fact, unless
 
-- it is the title of a section, the name of an argument or a `Source:`;
+- it is the title of a section, the name of an argument, a number of a list or a `Source:`;
 - it says so itself: a sentence (or part of one, up to a semicolon) or a remark in parentheses that says "free" or "not
   graded", and everything under `Raises (not graded):`;
 - it stands in `not_graded.toml` beside the facts, with the reason why no fact can ask for it.
+
+Facts have a formula and docstrings a source, and both cite alike: a numbered citation names author and year, and a work
+has one year.
 """
 
 import ast
@@ -30,8 +33,10 @@ Span = tuple[int, int]
 _REMARK = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 _SOURCE = re.compile(r"^Source:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 _RAISES_NOT_GRADED = re.compile(r"^Raises \(not graded\):\n(?: +.*\n?)+", re.MULTILINE)
-_LABEL = re.compile(r"^(?:Args|Returns|Raises):$|^    \w+(?:, \w+)*:(?= )", re.MULTILINE)
+_LABEL = re.compile(r"^(?:Args|Returns|Raises):$|^    \w+(?:, \w+)*:(?= )|^ *\d+\.(?= )", re.MULTILINE)
 _END = re.compile(r"(?<!\.)[.;](?=\s)|\n\n|\.\)(?=\s)")
+_NUMBERED = re.compile(r"\b(?:eq\.|[Ee]quation|[Tt]heorem|[Ll]emma|[Ss]ection|[Aa]ppendix|Assumption) [\dA-Z]")
+_WORK = re.compile(r"\b([A-Z][\w-]+)(?:,? (?:et al\.|(?:and|&) [A-Z][\w-]+|[A-Z][\w-]+))* ((?:19|20)\d\d)\b")
 _NOT_ASKED = re.compile(r"\bfree\b|\bnot graded\b")
 
 
@@ -73,7 +78,8 @@ def findings(facts: Sequence[Fact], texts: Mapping[str, str], exempt: Mapping[st
     for place, text in texts.items():
         own = [fact for fact in facts if f"{fact.module}.{fact.function}" == place]
         found += _function_findings(place, text, own, exempt.get(place, {}), exempt.get(EVERYWHERE, {}))
-    return found
+    sources = {place: " ".join(_SOURCE.findall(text)) for place, text in texts.items()}
+    return [*found, *_citations({**sources, **{fact.id: fact.source for fact in facts}})]
 
 
 def places(words: str, text: str) -> list[Span]:
@@ -121,6 +127,18 @@ def _function_findings(
     spared = [span for words in (*exempt, *everywhere) for span in places(words, text)]
     for words in _uncovered(text, [*quoted, *spared, *unasked(text)]):
         yield Finding(place, f'no fact quotes "{words}": ask for it, say that it is free, or exempt it in {EXEMPT}')
+
+
+def _citations(sources: Mapping[str, str]) -> Iterator[Finding]:
+    """Numbers of nobody's theorems, and works that are dated twice. sources: what is cited, by who cites it."""
+    years: dict[str, str] = {}
+    for where, source in sources.items():
+        works = _WORK.findall(" ".join(source.split()))
+        if _NUMBERED.search(source) and not works:
+            yield Finding(where, "a numbered citation without author and year")
+        for author, year in works:
+            if years.setdefault(author, year) != year:
+                yield Finding(where, f"cites {author} {year}, which is {author} {years[author]} elsewhere")
 
 
 def _uncovered(text: str, spans: Sequence[Span], start: int = 0) -> Iterator[str]:
