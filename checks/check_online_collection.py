@@ -559,7 +559,7 @@ def check_warm_up_of_a_repetition_is_the_same_for_every_strategy(impl, seed):
 
 @fact(
     function="run",
-    promise="Warm-up: `warmup` pairs, both replies sampled from the SFT policy, are compared",
+    promise="Warm-up: `warmup` pairs, all replies drawn from the SFT policy with world.sample, are compared",
     false_alarm=ALPHA,
     hint="Both replies of a warm-up pair are drawn from the SFT policy.",
 )

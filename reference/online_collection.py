@@ -160,8 +160,8 @@ def run(
 ) -> dict[int, tuple[float, float]]:
     """Collect preferences in rounds with one strategy; report after each fit how good RLHF with that reward model is.
 
-    Warm-up: `warmup` pairs, both replies sampled from the SFT policy, are compared, and `fit_laplace` (prior precision
-    1) fits w and cov to U = X[a] - X[b] and the answers of world.label(a, b). Each round then
+    Warm-up: `warmup` pairs, all replies drawn from the SFT policy with world.sample, are compared, and `fit_laplace`
+    (prior precision 1) fits w and cov to U = X[a] - X[b] and the answers of world.label(a, b). Each round then
       1. samples a fresh pool of `pool_size` replies, with world.sample: from world.ref_lp if the strategy is
          "offline_...", and from the RLHF policy of the current reward model, proportional to exp(ref_lp + X w / BETA),
          if "online_...";
