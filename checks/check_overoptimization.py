@@ -515,6 +515,7 @@ def check_fit_approaches_the_truth_with_data(impl, seed):
     function="overoptimization_experiment",
     promise="`fit_reward_model` with the given l2 and steps fits a reward model r_hat to them … handed to "
     "`fit_reward_model`",
+    seconds=12.0,
     false_alarm=ALPHA,
     hint="Hand l2 on to fit_reward_model.",
 )
