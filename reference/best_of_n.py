@@ -46,14 +46,12 @@ def best_of_n_distribution(scores: ArrayLike, pi_ref: ArrayLike, n: int) -> NDAr
     q = pi_ref[support] / pi_ref.sum()
     level_of = np.unique(scores[support], return_inverse=True)[1]
     mass = np.bincount(level_of, weights=q)
-    below = np.concatenate([[0.0], np.cumsum(mass)[:-1]])
+    F = np.cumsum(mass)
     above = np.concatenate([np.cumsum(mass[::-1])[-2::-1], [0.0]])
     # F^n - (F - m)^n = -F^n expm1(n log1p(-m / F)): a difference of the powers would have absolute accuracy only,
-    # nothing at all for a best response of probability 1e-17. F is taken from the end of the order that is nearer.
-    top_half = above < 0.5
-    F = np.where(top_half, 1 - above, below + mass)
-    with np.errstate(divide="ignore"):
-        log_F = np.where(top_half, np.log1p(-np.minimum(above, 0.5)), np.log(F))
+    # nothing at all for a best response of probability 1e-17. log F is taken from the end of the order that is nearer.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_F = np.where(above < 0.5, np.log1p(-above), np.log(F))
         wins = -np.exp(n * log_F) * np.expm1(n * np.log1p(-np.minimum(mass / F, 1.0)))
     best = np.zeros(len(pi_ref))
     best[support] = wins[level_of] * (q / mass[level_of])
