@@ -17,6 +17,7 @@ PARTS = ("checks", "docs", "harness", "reference", "student")
 
 def copy_project(folder: Path) -> Path:
     """The parts of the project that archives are made of."""
+    folder.mkdir(exist_ok=True)
     for part in PARTS:
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".gitignore", "constraints.txt", "noxfile.py", "pyproject.toml"):

@@ -25,7 +25,7 @@ def main() -> int:
         grade = [python, "-m", "harness", "grade", "--tree", str(Path.cwd()), "--out", out, *options]
         status = subprocess.run(grade, cwd=HERE).returncode
         graded = Path(out) / "classroom50.json"
-        if status not in (0, 1, 2) or not graded.is_file():
+        if not graded.is_file():
             print(f"::error::The grader ended with status {status}, which is not the submission's fault.")
             return OUR_FAULT
         shutil.copyfile(graded, RESULT)

@@ -17,7 +17,7 @@ cd "$grade/serverFilesCourse/preference_lab" || exit 3
 # shellcheck disable=SC2046  # one word each
 timeout --kill-after=10 "$limit" "$python" -m harness grade --tree "$grade/student" --out "$out" $(cat grade-options)
 status=$?
-if [ "$status" -le 2 ] && [ -f "$out/prairielearn.json" ]; then
+if [ -f "$out/prairielearn.json" ]; then
     mv "$out/prairielearn.json" "$results"
     exit 0
 fi
