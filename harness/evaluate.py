@@ -2,12 +2,13 @@
 
 import functools
 import inspect
+import re
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import hypothesis
 import hypothesis.errors
@@ -18,7 +19,8 @@ from harness import statistics
 from harness.errors import GraderFault
 from harness.facts import Check, Fact, seed_of
 from harness.impl import Call, Crashed, Impl, Raised, Timeout, Todo
-from harness.replay import shown, snippet
+from harness.replay import snippet
+from harness.shown import Compared, shown, shown_call, side_by_side
 from harness.text import inert
 from harness.tolerance import Contradiction
 
@@ -36,18 +38,27 @@ class Outcome(StrEnum):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What a failure shows: the input, what was expected, what was got, in one message or side by side."""
+    """What a failure shows: the input, what was expected, what was got, in one message or side by side.
+
+    differs: carets under the entries of `got` and `expected` that differ; the three are lines of the same columns.
+    cause: the module that cannot be imported, or module.function that is missing, if nothing could be asked for that.
+    helper: a function that this one calls and that fails facts itself, where no right one could be lent.
+    """
 
     message: str = ""
     input: str = ""
     expected: str = ""
     got: str = ""
+    differs: str = ""
+    cause: str = ""
+    helper: str = ""
 
 
 class Verdict(msgspec.Struct, frozen=True):
     """The outcome of one fact.
 
     replay: plain Python that makes the last call again, on the unrounded input.
+    answers: digests of the function's answers to the probes, if they were asked (`harness.fingerprints`).
     lent: the fact holds with the reference's functions in the place of the submission's other ones.
     by_load: it timed out on the wall clock, so a loaded machine may have been the reason.
     output: what the submission printed.
@@ -60,6 +71,7 @@ class Verdict(msgspec.Struct, frozen=True):
     by_load: bool = False
     output: str = ""
     seconds: float = 0.0
+    answers: list[str] = []
 
 
 def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0, shrink: bool = True) -> Verdict:
@@ -81,12 +93,20 @@ def evaluate(fact: Fact, check: Check, impl: Impl, reseed: int = 0, shrink: bool
     return msgspec.structs.replace(verdict, seconds=time.perf_counter() - started)
 
 
+class _Seen(NamedTuple):
+    """A failure, and the call before it. Told only when it is the last: Hypothesis sees hundreds on its way."""
+
+    error: Contradiction | Raised
+    call: Call | None
+    how: tuple[str, int, tuple[int, ...]]
+
+
 class _Enough(BaseException):
     """One failure was found, and is not to be made smaller. Not an Exception: Hypothesis passes it on."""
 
 
 def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, lend: bool = False) -> Verdict:
-    found: list[Verdict] = []
+    found: list[_Seen] = []
     try:
         try:
             impl.begin(fact, seed_of(fact.id, reseed), lend)
@@ -97,6 +117,8 @@ def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, lend: 
         if sum(spent) > fact.false_alarm * (1 + 1e-9):
             message = f"the fact declares a false-alarm rate of {fact.false_alarm:.1e} and spends {sum(spent):.1e}"
             verdict = Verdict(Outcome.ERROR, Evidence(message))
+        if verdict.outcome is Outcome.FAILED and not verdict.evidence.cause:
+            verdict = _with_remarks(verdict, impl)
         return msgspec.structs.replace(
             verdict,
             evidence=Evidence(*(inert(part) for part in msgspec.structs.astuple(verdict.evidence))),
@@ -107,7 +129,7 @@ def _ask(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, lend: 
         return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
 
 
-def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, found: list[Verdict]) -> Verdict:
+def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, found: list[_Seen]) -> Verdict:
     """Run the check once. A failure that was found before time ran out, say while it was made smaller, counts."""
     arguments: dict[str, Any] = {"impl": impl}
     if "seed" in inspect.signature(check).parameters:
@@ -120,15 +142,16 @@ def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, fo
     except Todo as todo:
         return Verdict(Outcome.TODO, Evidence(str(todo)))
     except _Enough:
-        return found[-1]
+        return _failed(found[-1], impl)
     except (Timeout, Crashed) as ended:
         if found:
-            return found[-1]
+            return _failed(found[-1], impl)
         return _ended(ended, impl)
     except (Contradiction, Raised) as error:
-        return _failed(error, impl)
+        return _failed(_Seen(error, impl.last, impl.last_how), impl)
     except hypothesis.errors.FlakyFailure:
-        return Verdict(Outcome.FAILED, Evidence("two answers for one input", input=_input(impl.last)))
+        message = "two answers for one input: the answer depends on more than the arguments"
+        return Verdict(Outcome.FAILED, Evidence(message, input=_input(impl)), _replay(impl))
     except (hypothesis.errors.HypothesisException, GraderFault, OSError, MemoryError):
         return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
     except Exception as error:
@@ -137,26 +160,62 @@ def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, fo
         if impl.last is None:
             return Verdict(Outcome.ERROR, Evidence(traceback.format_exc(limit=-5)))
         message = f"the answer cannot be used as the docstring promises ({type(error).__name__}: {error})"
-        return Verdict(Outcome.FAILED, Evidence(message, input=_input(impl.last)), snippet(impl.last))
+        return Verdict(Outcome.FAILED, Evidence(message, input=_input(impl)), _replay(impl))
     return Verdict(Outcome.PASSED)
 
 
 def _ended(ended: Timeout | Crashed, impl: Impl) -> Verdict:
     outcome = Outcome.TIMEOUT if isinstance(ended, Timeout) else Outcome.CRASHED
-    return Verdict(outcome, Evidence(str(ended), input=_input(impl.last)), by_load=getattr(ended, "by_load", False))
+    by_load = isinstance(ended, Timeout) and ended.by_load
+    if ended.cause:
+        return Verdict(outcome, Evidence(str(ended), cause=ended.cause), by_load=by_load)
+    return Verdict(outcome, Evidence(str(ended), input=_input(impl)), _replay(impl), by_load=by_load)
 
 
-def _failed(error: Contradiction | Raised, impl: Impl) -> Verdict:
-    values = {}
-    if isinstance(error, Contradiction):
-        pairs = (("got", error.got), ("expected", error.expected))
-        values = {name: shown(value) for name, value in pairs if value is not None}
-    replay = snippet(impl.last) if impl.last is not None else ""
-    return Verdict(Outcome.FAILED, Evidence(error.message, input=_input(impl.last), **values), replay)
+def _failed(seen: _Seen, impl: Impl) -> Verdict:
+    error = seen.error
+    impl.last, impl.last_how = seen.call, seen.how
+    if isinstance(error, Raised):
+        if error.cause:
+            return Verdict(Outcome.FAILED, Evidence(error.message, cause=error.cause))
+        return Verdict(Outcome.FAILED, Evidence(error.message, input=_input(impl)), _replay(impl))
+    if error.got is None or error.expected is None:
+        compared = Compared(*("" if value is None else shown(value) for value in (error.got, error.expected)))
+    else:
+        compared = side_by_side(error.got, error.expected, error.within)
+    message = f"{error.message} ({compared.note})" if compared.note else error.message
+    evidence = Evidence(message, _input(impl), compared.expected, compared.got, compared.differs)
+    return Verdict(Outcome.FAILED, evidence, _replay(impl))
+
+
+GENERATORS = {
+    "numpy": "NumPy's global generator (np.random.…)",
+    "random": "the global generator of `random`",
+    "torch": "PyTorch's global generator",
+}
+
+
+def _with_remarks(verdict: Verdict, impl: Impl) -> Verdict:
+    """What the submission's process knows of a wrong answer and the answer does not show."""
+    noted = impl.backend.noted()
+    evidence, call = verdict.evidence, impl.last
+    lines = [evidence.message]
+    if call is not None and noted.views:
+        names = dict(enumerate(impl.backend.parameters(call)))
+        viewed = [names.get(int(key), f"argument {int(key) + 1}") if key.isdigit() else key for key in noted.views]
+        lines.append(f"the answer is a view of the argument `{viewed[0]}`: return a new array")
+    draws = call is not None and any(isinstance(value, np.random.Generator) for value in call.arguments)
+    if draws or re.search(r"\b(seed|rng|two (answers|calls|trainings))", evidence.message):
+        lines += [
+            f"{GENERATORS[name]} was used: all randomness comes from {'`rng`' if draws else 'the seed'}"
+            for name in noted.generators
+            if name in GENERATORS
+        ]
+    return msgspec.structs.replace(verdict, evidence=msgspec.structs.replace(evidence, message="\n".join(lines)))
 
 
 @contextmanager
-def _noting_failures(check: Check, impl: Impl, found: list[Verdict], shrink: bool) -> Iterator[None]:
+def _noting_failures(check: Check, impl: Impl, found: list[_Seen], shrink: bool) -> Iterator[None]:
     """While the block runs, note each failure that Hypothesis sees; the last is the smallest so far.
 
     Without `shrink`, the first is the last.
@@ -172,7 +231,7 @@ def _noting_failures(check: Check, impl: Impl, found: list[Verdict], shrink: boo
         try:
             inner(*arguments, **keywords)
         except (Contradiction, Raised) as error:
-            found.append(_failed(error, impl))
+            found[:] = [_Seen(error, impl.last, impl.last_how)]
             if not shrink:
                 raise _Enough from None
             raise
@@ -184,10 +243,11 @@ def _noting_failures(check: Check, impl: Impl, found: list[Verdict], shrink: boo
         handle.inner_test = inner
 
 
-def _input(call: Call | None) -> str:
-    if call is None:
+def _input(impl: Impl) -> str:
+    return shown_call(impl.last, impl.backend.parameters(impl.last)) if impl.last is not None else ""
+
+
+def _replay(impl: Impl) -> str:
+    if impl.last is None:
         return ""
-    given = [shown(value) for value in call.arguments] + [
-        f"{name}={shown(value)}" for name, value in call.keywords.items()
-    ]
-    return f"{call.function}({', '.join(given)})"
+    return snippet(impl.last, impl.backend.parameters(impl.last), *impl.last_how)

@@ -8,13 +8,16 @@ import inspect
 import os
 import random
 import sys
-import traceback
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from itertools import islice
+from types import CodeType
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from harness.source import lines_of
 from harness.tree import Tree
 
 MESSAGE_LIMIT = 2000
@@ -23,11 +26,13 @@ KIND_LIMIT = 20
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """A line of the submission in a traceback."""
+    """A line of the submission in a traceback; its characters from `start` to `end` (0: to the last) are to blame."""
 
     module: str
     line: int
     function: str
+    start: int = -1
+    end: int = 0
 
 
 class Failure(msgspec.Struct, frozen=True, tag="failure"):
@@ -46,22 +51,44 @@ class Refused(Exception):
     """What a function returned cannot be a loss or leave the process; the message says why, and what was promised."""
 
 
+class Missing(AttributeError):
+    """A module has no such function."""
+
+
 class Executor:
     """The functions of a tree, ready to be called."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
+        self._generators = _global_generators()
+        self._last: tuple[list[Any], Mapping[str, Any], Any] = ([], {}, None)
 
     def function(self, module: str, name: str) -> Callable[..., Any]:
-        """The function of that name; AttributeError says that it is missing."""
-        function: object = getattr(self.tree.module(module), name, None)
+        """The function of that name; raises Missing."""
+        loaded = self.tree.module(module)
+        function: object = getattr(loaded, name, None)
         if callable(function):
             return function
-        raise AttributeError(f"{module}.py defines no function {name}")
+        near = get_close_matches(name, [key for key in vars(loaded) if callable(vars(loaded)[key])], n=1)
+        raise Missing(f"{module}.py defines no function {name}" + (f"; it has {near[0]}" if near else ""))
 
     def call(self, module: str, name: str, arguments: list[Any], keywords: Mapping[str, Any]) -> Any:
         """What the function returns."""
-        return self.function(module, name)(*arguments, **keywords)
+        value = self.function(module, name)(*arguments, **keywords)
+        self._last = (arguments, keywords, value)
+        return value
+
+    def views(self) -> list[str]:
+        """The arguments of the last call, by position or name, whose memory is that of what it returned."""
+        arguments, keywords, value = self._last
+        given = {str(key): argument for key, argument in (*enumerate(arguments), *keywords.items())}
+        returned = list(value) if isinstance(value, (tuple, list)) else [value]
+        return [key for key, argument in given.items() if any(_share_memory(part, argument) for part in returned)]
+
+    def moved_generators(self) -> list[str]:
+        """The libraries whose global random generator was used since this executor was made."""
+        now = _global_generators()
+        return [name for name, state in self._generators.items() if now[name] != state]
 
     def changed_arguments(
         self, module: str, name: str, arguments: list[Any], keywords: Mapping[str, Any], wrt: int, keep: list[int]
@@ -133,14 +160,28 @@ class Executor:
     def _frames(self, error: BaseException) -> list[Frame]:
         own = {self.tree.filename(name): name for name in self.tree.sources}
         found: list[Frame] = []
-        for frame, line in traceback.walk_tb(error.__traceback__):
+        entry = error.__traceback__
+        while entry is not None:
+            frame, line, at, entry = entry.tb_frame, entry.tb_lineno, entry.tb_lasti, entry.tb_next
             module = own.get(frame.f_code.co_filename)
             if module is not None:
-                found.append(Frame(module, line, frame.f_code.co_name[:100]))
+                found.append(Frame(module, line, frame.f_code.co_name[:100], *self._blamed(module, frame.f_code, at)))
                 del found[FRAME_LIMIT // 2 : -FRAME_LIMIT // 2]
         if isinstance(error, SyntaxError) and error.filename in own and isinstance(error.lineno, int):
-            found.append(Frame(own[error.filename], error.lineno, "<module>"))
+            start, end = (number - 1 if isinstance(number, int) else -1 for number in (error.offset, error.end_offset))
+            place = (start, end if end > start and error.end_lineno == error.lineno else start + 1)
+            found.append(Frame(own[error.filename], error.lineno, "<module>", *place))
         return found
+
+    def _blamed(self, module: str, code: CodeType, instruction: int) -> tuple[int, int]:
+        """(start, end) of the expression of an instruction, in characters of its line."""
+        line, last, start, end = next(islice(code.co_positions(), instruction // 2, None), (None,) * 4)
+        source = lines_of(self.tree.sources[module])
+        if line is None or start is None or not 0 < line <= len(source):
+            return -1, 0
+        text = source[line - 1].encode()  # positions count bytes
+        here = end is not None and last == line
+        return len(text[:start].decode(errors="ignore")), len(text[:end].decode(errors="ignore")) if here else 0
 
 
 def reset_global_state(seed: int, folder: str = "/") -> None:
@@ -170,9 +211,30 @@ def _as_tensors(arguments: list[Any], wrt: int, keep: list[int]) -> list[Any]:
     return given
 
 
+def _global_generators() -> dict[str, object]:
+    """What tells whether a global generator was used, by library."""
+    legacy: Any = np.random.get_state(legacy=False)
+    states: dict[str, object] = {"random": hash(random.getstate()), "numpy": _content(legacy["state"]["key"])}
+    states["numpy"] = (states["numpy"], legacy["state"]["pos"], legacy["has_gauss"])
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        states["torch"] = _content(torch.default_generator.get_state())
+    return states
+
+
+def _share_memory(value: Any, argument: Any) -> bool:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and isinstance(argument, torch.Tensor):
+        return bool(value.untyped_storage().data_ptr() == argument.untyped_storage().data_ptr())
+    arrays = isinstance(value, np.ndarray) and isinstance(argument, np.ndarray)
+    return arrays and value.size > 0 and np.may_share_memory(value, argument)
+
+
 def _message(error: BaseException) -> str:
     try:
-        return str.__str__(str(error))[:MESSAGE_LIMIT]
+        # a SyntaxError's text names file and line, which stand in its frame
+        text = error.msg if isinstance(error, SyntaxError) else error
+        return str.__str__(str(text))[:MESSAGE_LIMIT]
     except BaseException:
         return "(its message cannot be shown)"
 

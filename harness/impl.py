@@ -5,12 +5,14 @@ through; a fact holds no object of a submission. Where a call is made is the bac
 (`harness.sandbox`), or with `--debug` in this one (`harness.local`).
 """
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
-from harness.execute import Failure
+from harness.execute import Failure, Frame
 from harness.facts import Fact
 from harness.tolerance import Contradiction, number
 
@@ -24,23 +26,34 @@ class Todo(BaseException):
 
 
 class Timeout(BaseException):
-    """The submission used up its time. `by_load` when the wall clock ended it, which a loaded machine may cause."""
+    """The submission used up its time. `by_load` when the wall clock ended it, which a loaded machine may cause.
 
-    def __init__(self, message: str, by_load: bool = False) -> None:
+    cause: as in Raised.
+    """
+
+    def __init__(self, message: str, by_load: bool = False, cause: str = "") -> None:
         super().__init__(message)
-        self.by_load = by_load
+        self.by_load, self.cause = by_load, cause
 
 
 class Crashed(BaseException):
-    """The process of the submission ended, or broke the channel."""
+    """The process of the submission ended, or broke the channel. cause: as in Raised."""
+
+    def __init__(self, message: str, cause: str = "") -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class Raised(AssertionError):
-    """The submission raised. `kinds` are the names of the exception's class and of its bases."""
+    """The submission raised. `kinds` are the names of the exception's class and of its bases.
 
-    def __init__(self, message: str, kinds: tuple[str, ...]) -> None:
+    cause: the module that cannot be imported, or the function that is missing, if that is why no call was made; what
+    has the same cause need be told only once.
+    """
+
+    def __init__(self, message: str, kinds: tuple[str, ...], cause: str = "") -> None:
         super().__init__(message)
-        self.message, self.kinds = message, kinds
+        self.message, self.kinds, self.cause = message, kinds, cause
 
 
 class BadReturn(Contradiction):
@@ -54,6 +67,17 @@ class Call(NamedTuple):
     function: str
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
+
+
+class Noted(NamedTuple):
+    """What is worth telling of a wrong answer.
+
+    views: the arguments, by position or name, whose memory it is. generators: the libraries ("numpy", "random",
+    "torch") whose global random generator was used.
+    """
+
+    views: Sequence[str] = ()
+    generators: Sequence[str] = ()
 
 
 class Backend(Protocol):
@@ -70,6 +94,12 @@ class Backend(Protocol):
 
     def end(self) -> str:
         """The fact is over; returns what the submission printed."""
+
+    def parameters(self, call: Call) -> list[str]:
+        """The names of a function's parameters, as its source gives them; none where it does not."""
+
+    def noted(self) -> Noted:
+        """What is worth telling of the last call, if the submission can still be asked."""
 
     def invoke(self, how: str, call: Call, wrt: int = 0, keep: tuple[int, ...] = ()) -> Any:
         """how: "call", "changes" or "gradient". Arrays are copied on the way; generators and lists are written to."""
@@ -115,6 +145,7 @@ class Impl:
     def __init__(self, backend: Backend, owners: Mapping[str, str]) -> None:
         self.backend, self._owners = backend, owners
         self.last: Call | None = None  # the latest call, for the evidence of a failure
+        self.last_how: tuple[str, int, tuple[int, ...]] = ("call", 0, ())
 
     def __getattr__(self, module: str) -> Module:
         if module.startswith("_"):
@@ -128,7 +159,13 @@ class Impl:
 
     def invoke(self, how: str, call: Call, wrt: int = 0, keep: tuple[int, ...] = ()) -> Any:
         """Make one call through the backend."""
-        self.last = call
+        self.last = Call(
+            call.module,
+            call.function,
+            tuple(_as_given(value) for value in call.arguments),
+            {name: _as_given(value) for name, value in call.keywords.items()},
+        )
+        self.last_how = (how, wrt, keep)
         return self.backend.invoke(how, call, wrt, keep)
 
     def value_and_grad(
@@ -147,10 +184,49 @@ def raise_failure(failure: Failure, lines: Mapping[str, list[str]], limit: int =
     """Raise what a Failure means: Todo, or Raised with the submission's own lines, taken from the grader's copy."""
     if failure.todo:
         raise Todo(failure.todo)
-    where = ""
-    for frame in failure.frames[-limit:]:
-        source = lines.get(frame.module, [])
-        text = source[frame.line - 1].strip() if 0 < frame.line <= len(source) else ""
-        where += f"\n  {frame.module}.py, line {frame.line}: {text}"
-    kind = failure.kinds[0] if failure.kinds else "exception"
-    raise Raised(f"{kind}: {failure.message}{where}", tuple(failure.kinds))
+    kinds = tuple(failure.kinds)
+    if kinds[:1] == ("Missing",) and not failure.frames:
+        module, _, rest = failure.message.partition(".py defines no function ")
+        raise Raised(failure.message, kinds, f"{module}.{rest.partition(';')[0]}")
+    frames = failure.frames[-limit:]
+    outer = [f"\n  {frame.module}.py, line {frame.line}: {_line(frame, lines).strip()}" for frame in frames[:-1]]
+    where = "".join(outer + [_pointed_out(frame, lines) for frame in frames[-1:]])
+    importing = failure.frames and failure.frames[0].function == "<module>"
+    cause = next((f"{frame.module}.py" for frame in reversed(failure.frames) if frame.function == "<module>"), "")
+    raise Raised(f"{kinds[0] if kinds else 'exception'}: {failure.message}{where}", kinds, cause if importing else "")
+
+
+def _line(frame: Frame, lines: Mapping[str, list[str]]) -> str:
+    source = lines.get(frame.module, [])
+    return source[frame.line - 1] if 0 < frame.line <= len(source) else ""
+
+
+def _pointed_out(frame: Frame, lines: Mapping[str, list[str]]) -> str:
+    """The line of a frame, with carets under what is to blame, cut to a width that every report has room for."""
+    line = _line(frame, lines)
+    start = min(max(frame.start, 0), len(line))
+    end = min(frame.end, len(line)) if frame.end > start else len(line)
+    indent = len(line) - len(line.lstrip())
+    cut = max(indent, end - WIDTH if end - start < WIDTH else start)
+    text = line[cut : cut + WIDTH].replace("\t", " ").rstrip()
+    where = f"\n  {frame.module}.py, line {frame.line}"
+    if not text:
+        return where
+    blamed = text[max(start, cut) - cut : end - cut]
+    carets = " " * _columns(text[: max(start, cut) - cut]) + "^" * max(1, _columns(blamed))
+    return f"{where}\n    {text}" + (f"\n    {carets}" if frame.start >= 0 and blamed != text else "")
+
+
+WIDTH = 58
+"""Characters of a source line that are shown."""
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _as_given(value: Any) -> Any:
+    """What a call may write into, as it is before the call."""
+    if isinstance(value, np.random.Generator):
+        return deepcopy(value)
+    return list(value) if type(value) is list else value

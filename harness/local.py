@@ -11,9 +11,9 @@ import numpy as np
 
 from harness.execute import Executor, Refused, reset_global_state
 from harness.facts import Fact
-from harness.impl import BadReturn, Call, raise_failure
+from harness.impl import BadReturn, Call, Noted, Timeout, raise_failure
 from harness.sandbox import wire
-from harness.source import lines_of, mentions
+from harness.source import lines_of, mentions, parameters
 from harness.tree import Tree
 
 AnyFunction = Callable[..., Any]
@@ -62,6 +62,14 @@ class Local:
         """The fact is over; what was printed is on the terminal already."""
         return ""
 
+    def parameters(self, call: Call) -> list[str]:
+        """The names of a function's parameters, as its source gives them."""
+        return parameters(self._sources.get(call.module, b""), call.function)
+
+    def noted(self) -> Noted:
+        """What is worth telling of the last call; global generators are also used by what runs here beside it."""
+        return Noted(self._executor.views())
+
     def invoke(self, how: str, call: Call, wrt: int = 0, keep: tuple[int, ...] = ()) -> Any:
         """Make one call on copies of its arguments; what comes back has passed through the wire's rules."""
         arguments = [_copy(value) for value in call.arguments]
@@ -83,7 +91,7 @@ class Local:
             raise BadReturn(f"{call.function} returned {refused}; it promises plain numbers or arrays") from None
         except Refused as refused:
             raise BadReturn(str(refused)) from None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Timeout):  # not the answer's own
             raise
         except BaseException as error:
             if self._debug and not isinstance(error, NotImplementedError):

@@ -40,6 +40,13 @@ def is_stub(data: bytes, function: str) -> bool:
     return len(body) == 1 and isinstance(body[0], ast.Raise) and _raises_not_implemented(body[0])
 
 
+@lru_cache(maxsize=1024)
+def parameters(data: bytes, function: str) -> list[str]:
+    """The names of the parameters of a top-level function that are given by position; none if it is not there."""
+    found = [node for node in _parsed(data).body if isinstance(node, ast.FunctionDef) and node.name == function]
+    return [argument.arg for argument in (*found[-1].args.posonlyargs, *found[-1].args.args)] if found else []
+
+
 def _parsed(data: bytes) -> ast.Module:
     """The syntax tree; an empty one for what Python would not compile."""
     try:

@@ -5,7 +5,7 @@ a NaN, a shape that broadcasts, a masked array or a string then fails with its o
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,13 +15,22 @@ EXACT = 1e-8
 
 Array = NDArray[np.float64]
 
+DIFFER = "the values differ"
+"""The message of a Contradiction that says no more than `got` and `expected` do."""
+
+NARROW = {2: "three", 4: "seven"}
+"""Digits that floats of so many bytes keep."""
+
 
 class Contradiction(AssertionError):
-    """An answer contradicts a fact. `got` and `expected` are what the report shows side by side."""
+    """An answer contradicts a fact. `got` and `expected` are what the report shows side by side.
 
-    def __init__(self, message: str, got: object = None, expected: object = None) -> None:
+    within: how far an entry may be off without being marked.
+    """
+
+    def __init__(self, message: str, got: object = None, expected: object = None, within: float = EXACT) -> None:
         super().__init__(message)
-        self.message, self.got, self.expected = message, got, expected
+        self.message, self.got, self.expected, self.within = message, got, expected, within
 
 
 def number(got: object) -> float:
@@ -81,8 +90,11 @@ def assert_exact(got: object, expected: ArrayLike, message: str = "", *, within:
         have = got.astype(np.float64)
     else:
         have = array(got, want.shape)
-    if not _close(have, want, within).all():
-        raise Contradiction(message or "the values differ", got=have[()], expected=want[()])
+    if not close(have, want, within).all():
+        narrow = (
+            f"; the answer is {got.dtype}, which keeps {NARROW[got.dtype.itemsize]} digits" if _is_narrow(got) else ""
+        )
+        raise Contradiction((message or DIFFER) + narrow, got=have[()], expected=want[()], within=within)
 
 
 def assert_at_most(value: object, bound: float, message: str, *, slack: float = EXACT) -> None:
@@ -138,11 +150,17 @@ def describe(value: object) -> str:
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _close(have: Array, want: Array, within: float) -> NDArray[np.bool_]:
+def close(have: ArrayLike, want: ArrayLike, within: float) -> NDArray[np.bool_]:
+    """Which entries are right to `within`, absolutely below 1 and relatively above; NaN is right where NaN is due."""
+    have, want = np.asarray(have, dtype=np.float64), np.asarray(want, dtype=np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(have - want) <= within * np.maximum(1.0, np.abs(want))
     close: NDArray[np.bool_] = (near & np.isfinite(want)) | (have == want) | (np.isnan(have) & np.isnan(want))
     return close
+
+
+def _is_narrow(got: object) -> TypeGuard[np.ndarray]:
+    return isinstance(got, (np.ndarray, np.generic)) and got.dtype.kind == "f" and got.dtype.itemsize in NARROW
 
 
 def _is_nan(got: object) -> bool:

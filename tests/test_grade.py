@@ -51,7 +51,7 @@ def test_a_failure_says_what_is_wrong(suite: Path, tmp_path: Path) -> None:
     run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree", wrong))
     assert run.returncode == 1, run.stdout + run.stderr
     told = [
-        "FAILED  double  Doubling adds a vector to itself.",
+        "FAILED  double\n    Doubling adds a vector to itself.",
         "double(x) = x + x",
         "input",
         "double([",

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.facts import Fact
-from harness.impl import BadReturn, Call, Crashed, Raised, Timeout, raise_failure
+from harness.impl import BadReturn, Call, Crashed, Noted, Raised, Timeout, raise_failure
 from harness.sandbox import wire
 from harness.sandbox.client import Client, Unhappy
 from harness.sandbox.lender import Lender
-from harness.source import is_stub, lines_of, mentions
+from harness.source import is_stub, lines_of, mentions, parameters
 
 
 class Confined:
@@ -53,6 +53,18 @@ class Confined:
         self._client.end()
         return self._client.output.text()
 
+    def parameters(self, call: Call) -> list[str]:
+        """The names of a function's parameters, as its source gives them."""
+        return parameters(self._sources.get(call.module, b""), call.function)
+
+    def noted(self) -> Noted:
+        """What is worth telling of the last call, if the submission can still be asked."""
+        try:
+            noted = self._client.inquire()
+        except (Unhappy, Timeout, Crashed):
+            return Noted()
+        return Noted(noted.views, noted.generators)
+
     def invoke(self, how: str, call: Call, wrt: int = 0, keep: tuple[int, ...] = ()) -> Any:
         """Make one call; the module is imported first, on a limit of its own that is charged once."""
         try:
@@ -65,17 +77,17 @@ class Confined:
 
     def _import(self, module: str) -> None:
         if module in self._slow_imports:
-            raise Timeout(self._slow_imports[module])
+            raise Timeout(self._slow_imports[module], cause=f"{module}.py")
         if module in self._imported:
             return
         if module not in self._sources:
             reason = self._left_out.get(f"{module}.py", "it was not handed in")
-            raise Raised(f"{module}.py is missing: {reason}", ("ModuleNotFoundError", "ImportError"))
+            raise Raised(f"{module}.py is missing: {reason}", ("ModuleNotFoundError", "ImportError"), f"{module}.py")
         try:
             self._client.import_module(module)
         except Timeout as timeout:
             self._slow_imports[module] = f"importing {module}.py: {timeout}"
-            raise Timeout(self._slow_imports[module], timeout.by_load) from None
+            raise Timeout(self._slow_imports[module], timeout.by_load, f"{module}.py") from None
         except Crashed as crashed:
-            raise Crashed(f"importing {module}.py: {crashed}") from None
+            raise Crashed(f"importing {module}.py: {crashed}", f"{module}.py") from None
         self._imported.add(module)

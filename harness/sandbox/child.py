@@ -126,6 +126,8 @@ class Server:
                 self._send(wire.Ready())
             case wire.Invoke():
                 self._invoke(message, decoder)
+            case wire.Inquire():
+                self._send(wire.Noted(self._executor.views(), self._executor.moved_generators()))
 
     def _invoke(self, message: wire.Invoke, decoder: wire.Decoder) -> None:
         arguments = wire.values(decoder, message.arguments)

@@ -147,6 +147,12 @@ class Client(ABC):
                 _write_back(given.get(key), decoder.value(value))
             return decoder.value(reply.value)
 
+    def inquire(self) -> wire.Noted:
+        """What is worth knowing of the last call. Raises Unhappy."""
+        noted, _ = self._request(wire.Inquire(), [], wire.Noted)
+        assert isinstance(noted, wire.Noted)
+        return noted
+
     def _request(self, message: Any, buffers: list[bytes], expected: type) -> Any:
         """The (reply, buffers) to a message, after answering the callbacks on the way."""
         self._write(wire.frame(message, buffers))

@@ -327,6 +327,10 @@ class Invoke(msgspec.Struct, frozen=True, tag="invoke"):
     keep: list[int] = []
 
 
+class Inquire(msgspec.Struct, frozen=True, tag="inquire"):
+    """What is worth knowing of the last call, now that its answer turned out wrong?"""
+
+
 class Answer(msgspec.Struct, frozen=True, tag="answer"):
     """The grader's answer to a Callback; `written` are the new values of generators and lists among its arguments."""
 
@@ -341,7 +345,7 @@ class Refusal(msgspec.Struct, frozen=True, tag="refusal"):
     message: str
 
 
-ToChild = Begin | Import | Invoke | Answer | Refusal
+ToChild = Begin | Import | Invoke | Inquire | Answer | Refusal
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -361,6 +365,16 @@ class Bad(msgspec.Struct, frozen=True, tag="bad"):
     message: str
 
 
+class Noted(msgspec.Struct, frozen=True, tag="noted"):
+    """views: arguments, by position or name, whose memory the answer is. generators: libraries whose global one moved.
+
+    A submission can forge it, and would only mislead itself: it decides nothing.
+    """
+
+    views: list[str]
+    generators: list[str]
+
+
 class Callback(msgspec.Struct, frozen=True, tag="callback"):
     """Call a method of the grader's object `number`, or, with number -1, a lent function."""
 
@@ -370,7 +384,7 @@ class Callback(msgspec.Struct, frozen=True, tag="callback"):
     keywords: dict[str, Value]
 
 
-FromChild = Ready | Returned | Failure | Bad | Callback
+FromChild = Ready | Returned | Failure | Bad | Noted | Callback
 
 _to_child = msgspec.msgpack.Decoder(ToChild)
 _from_child = msgspec.msgpack.Decoder(FromChild)
