@@ -19,8 +19,10 @@ nothing here imports either by name. In the order of a fact's way through:
     plugin      the verdicts of a whole suite, through pytest and its workers
     grading     a run: manifest, verdicts, marks
     marks       from verdicts to points, in exact fractions
+    curves      a submission's own curves beside the exact ones
     result      the record of a run, and its file
     terminal    the report in a terminal
+    report/     the page, and the files of the platforms
     text        text that came from a submission, made harmless
     variants    other answers, wrong and right
     validation/ the instructor's proof

@@ -13,10 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
+from harness import curves
 from harness import facts as suite_facts
-from harness.errors import UsageError
+from harness.errors import Unreadable, UsageError
 from harness.evaluate import Evidence, Outcome, Verdict
 from harness.facts import Fact
 from harness.local import sources_of
@@ -24,6 +26,7 @@ from harness.marks import marks, read_points, rounded
 from harness.plugin import Collector, Job
 from harness.result import (
     SCHEMA,
+    Curve,
     Environment,
     FactResult,
     FunctionMarks,
@@ -35,10 +38,14 @@ from harness.result import (
 )
 from harness.sandbox.intake import Taken, shadowed, take
 from harness.sandbox.probe import Isolation, Level
+from harness.text import inert
 
 
 class Request(NamedTuple):
-    """What to grade, and how. process: "auto" or "process"; require: the least level of isolation."""
+    """What to grade, and how.
+
+    process: "auto" or "process". require: the least level of isolation. draw: whether the curves are asked as well.
+    """
 
     tree: Path
     suite: Path
@@ -51,10 +58,14 @@ class Request(NamedTuple):
     without: tuple[str, ...] = ()
     debug: bool = False
     pdb: bool = False
+    draw: bool = True
 
 
 class Plan(NamedTuple):
-    """A request that is understood: the submission in memory, the chosen facts, the points of their functions."""
+    """A request that is understood: the submission in memory, the chosen facts, the points of their functions.
+
+    unreadable: why nothing of the submission could be read, or nothing.
+    """
 
     request: Request
     submission: Taken
@@ -62,6 +73,7 @@ class Plan(NamedTuple):
     all_facts: int
     owners: dict[str, str]
     points: dict[str, Fraction]
+    unreadable: str = ""
 
 
 Progress = Callable[[Fact, Outcome], None]
@@ -71,15 +83,19 @@ def plan(request: Request) -> Plan:
     """List the facts, choose those that --only names, and read the submission. None of its code runs."""
     every = suite_facts.manifest(request.suite)
     given = sources_of(request.suite / "given")
-    submission = take(request.tree, {fact.module for fact in every}, given)
     points = read_points(request.points, every)
+    unreadable = ""
+    try:
+        submission = take(request.tree, {fact.module for fact in every}, given)
+    except Unreadable as error:
+        submission, unreadable = Taken(inert(request.tree.resolve().name), {}, {}), inert(str(error))
     order = list(points)
     every.sort(key=lambda fact: order.index(fact.function))  # that of the lecture, which the points file keeps
     chosen = select(every, request.only)
     functions = {fact.function for fact in chosen}
     owners = {fact.function: fact.module for fact in every}
     chosen_points = {name: value for name, value in points.items() if name in functions}
-    return Plan(request, submission, chosen, len(every), owners, chosen_points)
+    return Plan(request, submission, chosen, len(every), owners, chosen_points, unreadable)
 
 
 def select(facts: Sequence[Fact], names: Iterable[str]) -> list[Fact]:
@@ -96,14 +112,21 @@ def select(facts: Sequence[Fact], names: Iterable[str]) -> list[Fact]:
 
 
 def grade(plan: Plan, progress: Progress | None = None) -> Result:
-    """Ask the submission every fact of the plan."""
+    """Ask the submission every fact of the plan; none, and it has no points, if nothing of it could be read."""
+    if plan.unreadable:
+        nothing = record(plan, {}, message=plan.unreadable)
+        functions = [msgspec.structs.replace(row, score=0.0) for row in nothing.functions]
+        return msgspec.structs.replace(nothing, readable=False, complete=True, score=0.0, functions=functions, facts=[])
     started = time.perf_counter()
     run = _Run(plan, progress)
-    run.ask(plan.facts)
+    request = plan.request
+    wanted = curves.ids(request.suite, plan.points) if request.draw and not request.debug else []
+    run.ask(plan.facts, wanted)
     slowed = [fact for fact in plan.facts if fact.id in run.verdicts and run.verdicts[fact.id].by_load]
     if slowed:
         run.ask(slowed, alone=True)
-    return record(plan, run.verdicts, time.perf_counter() - started, run.isolation, run.message)
+    drawn = [run.curves[curve_id] for curve_id in wanted if curve_id in run.curves]
+    return record(plan, run.verdicts, time.perf_counter() - started, run.isolation, run.message, drawn)
 
 
 def record(
@@ -112,6 +135,7 @@ def record(
     seconds: float = 0.0,
     isolation: Isolation | None = None,
     message: str = "",
+    drawn: Sequence[Curve] = (),
 ) -> Result:
     """Join the manifest with the verdicts: a fact without one is LOST, never passed."""
     lost = Verdict(Outcome.LOST, Evidence("the grader lost this fact: grade again"))
@@ -139,6 +163,7 @@ def record(
         facts=[_fact_result(fact, joined[fact.id]) for fact in plan.facts],
         seconds=round(seconds, 3),
         message=message,
+        curves=list(drawn),
     )
 
 
@@ -182,11 +207,12 @@ class _Run:
         self._plan, self._progress = plan, progress
         self._by_id = {fact.id: fact for fact in plan.facts}
         self.verdicts: dict[str, Verdict] = {}
+        self.curves: dict[str, Curve] = {}
         self.isolation: Isolation | None = None
         self.message = ""
 
-    def ask(self, facts: Sequence[Fact], alone: bool = False) -> None:
-        """Run facts under pytest and its workers; `alone`, one after the other.
+    def ask(self, facts: Sequence[Fact], curve_ids: Sequence[str] = (), alone: bool = False) -> None:
+        """Run facts and then curves under pytest and its workers; `alone`, one after the other.
 
         Every option comes from here: no file of a submission, no pytest.ini and no installed plugin has a say.
         """
@@ -199,12 +225,14 @@ class _Run:
             *("-c", os.devnull, "--rootdir", str(root), "--import-mode", "importlib", "-p", "no:cacheprovider"),
             *("-p", "no:terminal", "-p", "no:doctest", "-p", "no:unittest", "-p", "no:faulthandler", "--noconftest"),
             *("-p", "xdist.plugin", "-p", "harness.plugin", "--strict-markers", *(here if request.debug else spread)),
-            *("-o", "python_files=check_*.py", "-o", "python_functions=check_*"),
+            *("-o", f"python_files=check_*.py {curves.FILE}.py", "-o", "python_functions=check_* curve_*"),
         ]
+        names = [*(fact.id for fact in facts), *curve_ids]
         variables = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "OMP_NUM_THREADS": "1"}
         with _environment(**variables, PYTHONPATH=str(root)):
-            status = pytest.main([*options, *(str(root / fact.id) for fact in facts)], plugins=[collector])
+            status = pytest.main([*options, *(str(root / name) for name in names)], plugins=[collector])
         self.isolation = collector.isolation or self.isolation
+        self.curves |= collector.curves
         if status == pytest.ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or collector.errors:

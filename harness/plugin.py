@@ -1,4 +1,4 @@
-"""A pytest plugin that turns the checks of a suite into verdicts.
+"""A pytest plugin that turns the checks of a suite into verdicts, and its curves into points.
 
 Loaded by name (`-p harness.plugin`) in the process that asks for the run and in its xdist workers. pytest only
 distributes the facts: each is evaluated here, and its verdict travels in the report. Nothing that a fact or a
@@ -13,16 +13,18 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from harness import curves
 from harness.evaluate import Evidence, Outcome, Verdict, evaluate
 from harness.facts import describe
 from harness.impl import Impl
 from harness.local import Local
+from harness.result import Curve
 from harness.sandbox.backend import Confined
 from harness.sandbox.client import Client
 from harness.sandbox.lender import Lender
 from harness.sandbox.probe import Isolation, Level, probe
 
-VERDICT = "verdict"
+VERDICT, CURVE = "verdict", "curve"
 _grader = pytest.StashKey["Grader"]()
 
 
@@ -45,10 +47,11 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Collector:
-    """In the process that asked for the run: hands out the job and receives verdicts as they come."""
+    """In the process that asked for the run: hands out the job and receives verdicts as they come, and curves."""
 
     def __init__(self, job: Job, receive: Callable[[str, Verdict], None]) -> None:
         self._job, self._receive = job, receive
+        self.curves: dict[str, Curve] = {}
         self.errors: list[str] = []
         self.isolation: Isolation | None = None
 
@@ -67,6 +70,8 @@ class Collector:
                     level, leaks, verdict = cast(tuple[int, list[str], Any], value)
                     self._met(Isolation(Level(level), leaks))
                     self._receive(report.nodeid, msgspec.convert(verdict, Verdict))
+                elif name == CURVE and value is not None:
+                    self.curves[report.nodeid] = msgspec.convert(value, Curve)
         if report.failed:
             self.errors.append(f"{report.nodeid}: {report.longreprtext}")
 
@@ -96,13 +101,23 @@ class Grader:
 
     def ask(self, fact_id: str, check: Callable[..., None]) -> tuple[Isolation, Verdict]:
         """The verdict on one fact, and how well the submission was isolated; below what was required nothing is run."""
+        isolation = self._probed()
+        if isolation.level < self._job.require:
+            required = Level(self._job.require)
+            message = f"not run: isolation here is {isolation.level}, and {required} is required"
+            return isolation, Verdict(Outcome.ERROR, Evidence(message))
+        return isolation, evaluate(describe(fact_id, check), check, self._impl, self._job.reseed)
+
+    def draw(self, curve_id: str, curve: Callable[..., curves.Plot]) -> Curve | None:
+        """One curve of the submission; None below the required isolation."""
+        if self._probed().level < self._job.require:
+            return None
+        return curves.ask(curve_id, curve, self._impl, self._job.owners)
+
+    def _probed(self) -> Isolation:
         if self._isolation is None:
             self._isolation = Isolation(Level.NONE, []) if self._client is None else probe(self._client)
-        if self._isolation.level < self._job.require:
-            required = Level(self._job.require)
-            message = f"not run: isolation here is {self._isolation.level}, and {required} is required"
-            return self._isolation, Verdict(Outcome.ERROR, Evidence(message))
-        return self._isolation, evaluate(describe(fact_id, check), check, self._impl, self._job.reseed)
+        return self._isolation
 
     def close(self) -> None:
         """Leave no process behind."""
@@ -146,7 +161,11 @@ def seed() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
-    isolation, verdict = pyfuncitem.config.stash[_grader].ask(pyfuncitem.nodeid, pyfuncitem.obj)
+    grader = pyfuncitem.config.stash[_grader]
+    if hasattr(pyfuncitem.obj, "asked"):
+        pyfuncitem.user_properties.append((CURVE, msgspec.to_builtins(grader.draw(pyfuncitem.nodeid, pyfuncitem.obj))))
+        return True
+    isolation, verdict = grader.ask(pyfuncitem.nodeid, pyfuncitem.obj)
     value = (int(isolation.level), isolation.leaks, msgspec.to_builtins(verdict))
     pyfuncitem.user_properties.append((VERDICT, value))
     return True

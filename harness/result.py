@@ -77,7 +77,38 @@ class FactResult(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class Series(msgspec.Struct, frozen=True):
+    """A line of a curve, of the submission or `exact`. missing: how many of its points are no numbers to draw."""
+
+    name: str
+    x: list[float]
+    y: list[float]
+    exact: bool
+    missing: int = 0
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """What functions of the submission give, beside what is right; `message` says why there is nothing to draw.
+
+    Scales are "linear" or "log"; ticks are the names of x = 0, 1, 2, ... where x counts things.
+    """
+
+    id: str
+    functions: list[str]
+    title: str
+    caption: str
+    x_label: str = ""
+    y_label: str = ""
+    x_scale: str = "linear"
+    y_scale: str = "linear"
+    ticks: list[str] = []
+    series: list[Series] = []
+    message: str = ""
+
+
 class Result(msgspec.Struct, frozen=True):
+    """readable: false when nothing of the submission could be read; then `message` says why, and no fact was asked."""
+
     schema: int
     submission: Submission
     suite: Suite
@@ -90,6 +121,8 @@ class Result(msgspec.Struct, frozen=True):
     facts: list[FactResult]
     seconds: float
     message: str = ""
+    readable: bool = True
+    curves: list[Curve] = []
 
 
 def write(result: Result, path: Path) -> None:

@@ -18,7 +18,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from harness.errors import UsageError
+from harness.errors import Unreadable, UsageError
 from harness.text import inert
 
 FILE_LIMIT = 1_000_000
@@ -59,7 +59,7 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
 
     modules: names of the course's modules; the folder that holds most of them is the submission, at the top or one or
     more levels down. given: modules that the harness provides; a submission's own are left out.
-    Raises UsageError when there is nothing to grade.
+    Raises UsageError when there is no such file, Unreadable when it holds nothing to grade.
     """
     if path.is_dir():
         entries = list(_folder(path))
@@ -69,7 +69,7 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
         raise UsageError(f"{path}: no such folder or archive; --tree takes what holds closed_form.py, dpo.py, ...")
     home = _home(entries, modules)
     if home is None:
-        raise UsageError(f"{path}: none of the modules is there ({', '.join(sorted(modules))})")
+        raise Unreadable(f"{path}: none of the modules is there ({', '.join(sorted(modules))})")
     sources: dict[str, bytes] = {}
     left_out: dict[str, str] = {}
     for entry in entries:
@@ -162,7 +162,7 @@ def _reads(path: Path) -> Callable[[int], bytes]:
 def _archive(path: Path) -> Iterator[_Entry]:
     """The members of an archive, in memory; a member is decompressed no further than its limit."""
     if path.stat().st_size > ARCHIVE_LIMIT:
-        raise UsageError(f"{path}: larger than {ARCHIVE_LIMIT:,} bytes; hand in the Python files only")
+        raise Unreadable(f"{path}: larger than {ARCHIVE_LIMIT:,} bytes; hand in the Python files only")
     data = path.read_bytes()
     try:
         if zipfile.is_zipfile(BytesIO(data)):
@@ -170,7 +170,7 @@ def _archive(path: Path) -> Iterator[_Entry]:
         else:
             yield from _tar(data)
     except UNREADABLE as error:
-        raise UsageError(f"{path}: neither a folder nor a readable .zip or .tar.gz ({error})") from None
+        raise Unreadable(f"{path}: neither a folder nor a readable .zip or .tar.gz ({error})") from None
 
 
 def _zip(data: bytes) -> Iterator[_Entry]:

@@ -1,0 +1,116 @@
+"""`report.html`: one page that needs nothing else, neither a network nor scripts, which only filter and copy."""
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import jinja2
+from markupsafe import Markup, escape
+
+from harness.evaluate import Outcome
+from harness.report import figures, words
+from harness.result import Curve, FactResult, FunctionMarks, Result
+
+FOLDER = Path(__file__).parent
+WORDS = {
+    Outcome.PASSED: "holds",
+    Outcome.FAILED: "failed",
+    Outcome.TODO: "to do",
+    Outcome.TIMEOUT: "timed out",
+    Outcome.CRASHED: "crashed",
+    Outcome.ERROR: "grader's error",
+    Outcome.LOST: "lost by the grader",
+}
+SIGNS = {Outcome.PASSED: "✓", Outcome.TODO: "○"}
+"""What tells outcomes apart without colour; ✗ for all the others."""
+
+
+class Shown(NamedTuple):
+    """A fact as the page shows it. anchor: its id on the page. command, snippet: the two halves of its replay."""
+
+    fact: FactResult
+    anchor: str
+    word: str
+    sign: str
+    kind: str
+    opened: bool
+    output: str
+    command: str
+    snippet: str
+
+
+class Row(NamedTuple):
+    """A function: its marks and its facts."""
+
+    marks: FunctionMarks
+    facts: list[Shown]
+    held: int
+    whole: bool
+
+
+class Drawn(NamedTuple):
+    """A curve, its picture if there is something to draw, and its numbers."""
+
+    curve: Curve
+    picture: Markup
+    tables: list[tuple[str, list[tuple[str, str]]]]
+
+
+def page(result: Result) -> str:
+    """The whole page. All text is escaped; only this package's own style, script and pictures are not."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["breakable"] = lambda name: escape(name).replace("_", Markup("_<wbr>"))
+    script = (FOLDER / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    rows = [_row(result, marks) for marks in result.functions]
+    facts = [shown for row in rows for shown in row.facts]
+    counts = {outcome: sum(shown.fact.outcome is outcome for shown in facts) for outcome in Outcome}
+    return environment.get_template("page.html").render(
+        result=result,
+        headline=words.headline(result),
+        number=words.number,
+        rows=rows,
+        modules=list(dict.fromkeys(row.marks.module for row in rows)),
+        facts=facts,
+        outcomes=[(str(outcome), WORDS[outcome], count) for outcome, count in counts.items() if count],
+        left_out=[file for file in result.submission.files if file.left_out],
+        lent=sum(fact.lent for fact in result.facts),
+        curves=[_drawn(curve) for curve in result.curves],
+        style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_digest=digest,
+    )
+
+
+def _row(result: Result, marks: FunctionMarks) -> Row:
+    facts = [_shown(fact) for fact in words.facts_of(result, marks)]
+    held = sum(shown.fact.outcome is Outcome.PASSED for shown in facts)
+    return Row(marks, facts, held, held == len(facts) > 0)
+
+
+def _shown(fact: FactResult) -> Shown:
+    command, _, snippet = fact.replay.partition("\n")
+    unheld = fact.outcome not in (Outcome.PASSED, Outcome.TODO)
+    return Shown(
+        fact,
+        anchor=fact.id.rpartition("::")[2],
+        word=WORDS[fact.outcome],
+        sign=SIGNS.get(fact.outcome, "✗"),
+        kind="good" if fact.outcome is Outcome.PASSED else "bad" if unheld else "open",
+        opened=unheld and not fact.evidence.helper,
+        output=words.tail(fact.output),
+        command=command,
+        snippet=snippet.strip("\n"),
+    )
+
+
+def _drawn(curve: Curve) -> Drawn:
+    tables = [(series.name, figures.rows(series)) for series in curve.series if series.x]
+    return Drawn(curve, Markup(figures.svg(curve)) if tables else Markup(""), tables)

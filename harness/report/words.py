@@ -1,0 +1,92 @@
+"""What all reports say alike: a result in one line, a fact in a few, whose text may be shown."""
+
+from collections.abc import Sequence
+
+from harness.evaluate import Outcome
+from harness.result import FactResult, FunctionMarks, Result
+
+OURS = (Outcome.ERROR, Outcome.LOST)
+"""Outcomes that are the grader's own fault."""
+OUTPUT_LINES, OUTPUT_CHARACTERS = 20, 2_000
+
+
+def number(points: float) -> str:
+    """Points as a person writes them: 4, 4.5, 3.33."""
+    return f"{points:.2f}".rstrip("0").rstrip(".")
+
+
+def headline(result: Result) -> str:
+    """The marks, or why there are none."""
+    if not result.readable:
+        return f"Nothing could be read, so there are no points: {result.message}"
+    if result.score is None:
+        broken = sum(fact.outcome in OURS for fact in result.facts)
+        return (
+            f"No marks: {broken} of {len(result.facts)} facts could not be decided. "
+            "This is the grader's fault, not the submission's."
+        )
+    held = sum(fact.outcome is Outcome.PASSED for fact in result.facts)
+    return f"{number(result.score)} of {number(result.max_score)} points; {held} of {len(result.facts)} facts hold"
+
+
+def facts_of(result: Result, row: FunctionMarks) -> list[FactResult]:
+    """The facts of one function, in file order."""
+    return [fact for fact in result.facts if (fact.module, fact.function) == (row.module, row.function)]
+
+
+def held(facts: Sequence[FactResult]) -> str:
+    """`5 of 8 facts hold`."""
+    return f"{sum(fact.outcome is Outcome.PASSED for fact in facts)} of {len(facts)} facts hold"
+
+
+def account(fact: FactResult) -> str:
+    """A fact in plain text; in full when it does not hold."""
+    first = f"{fact.outcome.value.upper()}: {fact.title}"
+    if fact.outcome in (Outcome.PASSED, Outcome.TODO):
+        return first
+    evidence = fact.evidence
+    parts = [
+        _indented(fact.formula),
+        _labelled("input", evidence.input),
+        _labelled("got", evidence.got),
+        _labelled("expected", evidence.expected),
+        _labelled("", evidence.differs),
+        _labelled("why", evidence.message),
+        _labelled("note", f"may hold once {evidence.helper} is right" if evidence.helper else ""),
+        _labelled("mistake", fact.mistake or ""),
+        _labelled("printed", tail(fact.output)),
+        _labelled("hint", fact.hint),
+        _labelled("source", fact.source),
+        _labelled("again", fact.replay.partition("\n")[0]),
+    ]
+    return first + "\n" + "".join(part for part in parts if part)
+
+
+def accounts(facts: Sequence[FactResult], limit: int) -> str:
+    """The facts of a function in plain text, those that do not hold first; at most about `limit` bytes."""
+    order = sorted(facts, key=lambda fact: fact.outcome is Outcome.PASSED)
+    return shortened("\n".join(account(fact) for fact in order), limit)
+
+
+def tail(text: str) -> str:
+    """The end of what a submission printed."""
+    return "\n".join(text.strip().splitlines()[-OUTPUT_LINES:])[-OUTPUT_CHARACTERS:]
+
+
+def shortened(text: str, limit: int) -> str:
+    """`text` cut at `limit` bytes of UTF-8, with a note."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return text
+    return data[:limit].decode("utf-8", "ignore") + "\n[shortened]"
+
+
+def _labelled(label: str, text: str) -> str:
+    if not text:
+        return ""
+    first, *rest = text.splitlines() or [""]
+    return "".join([f"  {label:<8}  {first}\n", *(f"  {'':<8}  {line}\n" for line in rest)])
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())

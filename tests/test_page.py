@@ -1,0 +1,183 @@
+"""`report.html` in a real browser: it opens, filters, prints, and what a submission says stays text.
+
+Needs Chromium and chromedriver, which `.ci/run` installs where it may; elsewhere these tests are reported as skipped.
+"""
+
+import base64
+import importlib.resources
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
+
+from harness.report import html
+from harness.result import Result
+from tests.sample_results import HOSTILE, incomplete, mixed, unreadable, whole
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (BROWSER and DRIVER), reason="needs chromium and chromedriver on the PATH (Debian: chromium, chromium-driver)"
+)
+PAGES = {"mixed": mixed, "whole": whole, "incomplete": incomplete, "unreadable": unreadable}
+PHONE = 390
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver: Any = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+@pytest.fixture
+def show(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    """Opens the page of a result; at the end, the browser has nothing to complain of."""
+
+    def open_page(result: Result, anchor: str = "") -> Any:
+        (tmp_path / "report.html").write_text(html.page(result), encoding="utf-8")
+        browser.get(f"{(tmp_path / 'report.html').as_uri()}{anchor}")
+        return browser
+
+    browser.get_log("browser")
+    yield open_page
+    assert [entry["message"] for entry in browser.get_log("browser")] == []
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def visible_facts(page: Any) -> list[str]:
+    return [fact.get_attribute("id") for fact in page.find_elements(By.CSS_SELECTOR, "details.fact") if is_shown(fact)]
+
+
+def is_shown(element: Any) -> bool:
+    return bool(element.is_displayed())
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_it_opens_alone(show: Any, kind: str) -> None:
+    page = show(PAGES[kind]())
+    assert page.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert len(page.find_elements(By.TAG_NAME, "h1")) == 1
+
+
+def test_what_a_submission_says_stays_text(show: Any) -> None:
+    for result in (mixed(), incomplete(), unreadable()):
+        page = show(result)
+        assert page.title != "owned"
+        assert not page.find_elements(By.TAG_NAME, "img")
+        assert len(page.find_elements(By.TAG_NAME, "script")) == 1
+        assert "<script>document.title = 'owned'</script>" in page.find_element(By.TAG_NAME, "body").text
+    assert "<script>document" not in html.page(mixed(HOSTILE))
+
+
+def test_a_script_that_is_not_the_pages_own_does_not_run(browser: Any, tmp_path: Path) -> None:
+    planted = html.page(whole()).replace("</main>", "<script>document.title = 'owned'</script></main>")
+    (tmp_path / "report.html").write_text(planted, encoding="utf-8")
+    browser.get((tmp_path / "report.html").as_uri())
+    assert browser.title != "owned"
+    assert "Content Security Policy" in browser.get_log("browser")[0]["message"]
+
+
+def test_it_filters_by_outcome_and_function(show: Any) -> None:
+    page = show(mixed())
+    every = [fact.id.rpartition("::")[2] for fact in mixed().facts]
+    assert visible_facts(page) == every[1:5], "at first, what does not hold"
+    page.find_element(By.CSS_SELECTOR, "input[value=passed]").click()
+    assert visible_facts(page) == every
+    assert page.find_element(By.ID, "shown").text == "6 of 6 facts shown"
+    Select(page.find_element(By.NAME, "function")).select_by_visible_text("double")
+    assert visible_facts(page) == every[:3]
+    page.find_element(By.CSS_SELECTOR, "input[value=failed]").click()
+    assert visible_facts(page) == [every[0], every[2]]
+    assert page.find_element(By.ID, "shown").text == "2 of 6 facts shown"
+
+
+def test_without_scripts_everything_is_there() -> None:
+    text = html.page(mixed())
+    assert re.search(r'<form class="filter" id="filter" hidden>', text)
+    assert not re.search(r"<details[^>]*hidden", text)
+
+
+def test_all_facts_are_shown_when_all_hold(show: Any) -> None:
+    assert len(visible_facts(show(whole()))) == 2
+
+
+def test_a_link_reveals_its_fact(show: Any) -> None:
+    page = show(mixed(), "#check_edge")
+    fact = page.find_element(By.ID, "check_edge")
+    assert is_shown(fact)
+    assert fact.get_attribute("open") == "true"
+    show(mixed())
+    page.find_element(By.CSS_SELECTOR, ".marks a[href='#check_heads']").click()
+    assert page.switch_to.active_element.find_element(By.XPATH, "..").get_attribute("id") == "check_heads"
+
+
+def test_a_failure_tells_all_of_it(show: Any) -> None:
+    text = show(mixed("42")).find_element(By.ID, "check_second").text
+    parts = ["failed", "The law of second holds.", "double(x) = x + x", "double(42)", "got       [3.0]", "^^^", "42",
+             "3 x in the place of 2 x", "Add x to itself.", "the definition.", "nox -s grade -- --only check_second",
+             "from student.shapes import double\nprint(double([1.0]))"]  # fmt: skip
+    places = [text.find(part) for part in parts]
+    assert -1 not in places, text
+    assert "Not drawn: 42." in show(mixed("42")).find_element(By.TAG_NAME, "body").text
+
+
+def test_the_keyboard_does_it_all(show: Any) -> None:
+    page = show(mixed("42"))
+    fact = page.find_element(By.ID, "check_second")
+    summary = fact.find_element(By.TAG_NAME, "summary")
+    summary.send_keys(Keys.ENTER)
+    assert fact.get_attribute("open") is None
+    summary.send_keys(Keys.ENTER)
+    assert fact.get_attribute("open") == "true"
+    button = fact.find_element(By.CSS_SELECTOR, ".replay button")
+    button.send_keys(Keys.ENTER)
+    page.execute_async_script("setTimeout(arguments[0], 300)")
+    assert button.text in ("copied", "selected")
+    page.find_element(By.CSS_SELECTOR, "input[value=passed]").send_keys(Keys.SPACE)
+    assert len(visible_facts(page)) == 6
+
+
+def test_it_prints(show: Any) -> None:
+    page = show(mixed("42"))
+    pdf = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert pdf.startswith(b"%PDF")
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    hidden = page.find_elements(By.CSS_SELECTOR, "nav, .filter, button")
+    assert hidden
+    assert not any(is_shown(element) for element in hidden)
+    assert visible_facts(page) == [fact.id.rpartition("::")[2] for fact in mixed().facts[1:5]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, PHONE])
+@pytest.mark.parametrize("kind", PAGES)
+def test_axe_finds_no_violation_and_nothing_is_too_wide(show: Any, kind: str, width: int, scheme: str) -> None:
+    page = show(PAGES[kind]())
+    metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width == PHONE}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    for box in page.find_elements(By.CSS_SELECTOR, "input[value=passed]:not(:checked)"):
+        box.click()
+    page.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    page.execute_script((importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
+    found = page.execute_async_script("axe.run().then(arguments[0])")
+    assert len(found["passes"]) > 15
+    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]] == []
