@@ -38,6 +38,7 @@ from harness.result import (
 )
 from harness.sandbox.intake import Taken, shadowed, take
 from harness.sandbox.probe import Isolation, Level
+from harness.workers import workers
 from harness.text import inert
 
 
@@ -258,20 +259,6 @@ class _Run:
             without=list(request.without),
             pdb=request.pdb,
         )
-
-
-def workers(facts: int) -> int:
-    """At most 4, the cores and the free GB (a zygote takes a third of one); 8 facts each, to be worth its start."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(4, cores, _free_gigabytes(), facts // 8))
-
-
-def _free_gigabytes() -> int:
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 4
-    return next((int(line.split()[1]) >> 20 for line in lines if line.startswith("MemAvailable:")), 4)
 
 
 @contextmanager
