@@ -17,6 +17,7 @@ nothing here imports either by name. In the order of a fact's way through:
     evaluate    one fact on one implementation: the verdict
     replay      values as text: rounded for a report, exact for a replay
     plugin      the verdicts of a whole suite, through pytest and its workers
+    workers     how many of them
     grading     a run: manifest, verdicts, marks
     marks       from verdicts to points, in exact fractions
     curves      a submission's own curves beside the exact ones
@@ -27,5 +28,6 @@ nothing here imports either by name. In the order of a fact's way through:
     variants    other answers, wrong and right
     validation/ the instructor's proof
     stubs       the student tree from the reference
+    publish/    the archive for students, and autograders to upload
     errors      whose fault an error is
 """

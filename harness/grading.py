@@ -38,8 +38,8 @@ from harness.result import (
 )
 from harness.sandbox.intake import Taken, shadowed, take
 from harness.sandbox.probe import Isolation, Level
-from harness.workers import workers
 from harness.text import inert
+from harness.workers import workers
 
 
 class Request(NamedTuple):

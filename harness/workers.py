@@ -10,7 +10,7 @@ LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.
 
 
 def workers(facts: int) -> int:
-    """At most MOST, the cores, and the free GB; a run takes 460 MB with one worker, and 350 MB with each further one."""
+    """At most MOST, the cores, and the free GB: a run takes 460 MB with one worker, and 350 MB with each other one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(MOST, cores, free_gigabytes(), facts // FACTS_EACH))
 
