@@ -41,6 +41,9 @@ from harness.sandbox.probe import Isolation, Level
 from harness.text import inert
 from harness.workers import workers
 
+DECIDES_NO_MARKS = {"mistakes", "not_graded.toml", "points.toml", "publish", "stubs.py", "validation"}
+"""What lies below a suite and this package and is not graded with; points are, from the file that a request names."""
+
 
 class Request(NamedTuple):
     """What to grade, and how.
@@ -276,13 +279,21 @@ def _environment(**variables: str) -> Iterator[None]:
 
 
 def _suite_digest(request: Request) -> str:
-    """A digest of what decides the marks: the facts, this package, the reference and the versions of the libraries."""
-    root = request.suite.resolve().parent
+    """A digest of what decides the marks: facts, points, this package, the reference, the versions of the libraries.
+
+    It is the same here and in an autograder, which lacks what decides nothing.
+    """
     folders = [request.suite.resolve(), Path(__file__).parent, request.reference.resolve()]
-    files = [path for folder in folders for pattern in ("*.py", "*.toml") for path in folder.rglob(pattern)]
+    files = [
+        (f"{folder.name}/{path.relative_to(folder).as_posix()}", path)
+        for folder in folders
+        for pattern in ("*.py", "*.toml")
+        for path in folder.rglob(pattern)
+        if DECIDES_NO_MARKS.isdisjoint(path.relative_to(folder).parts)
+    ]
+    files += [("constraints.txt", request.suite.resolve().parent / "constraints.txt"), ("points.toml", request.points)]
     whole = hashlib.sha256()
-    for path in sorted([*files, root / "constraints.txt", request.points.resolve()]):
+    for name, path in sorted(files):
         if path.is_file():
-            name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
             whole.update(f"{name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
     return whole.hexdigest()

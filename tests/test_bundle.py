@@ -183,6 +183,18 @@ def test_refuses_options_that_no_submission_could_be_graded_with(tmp_path, only,
         bundle(tmp_path, "gradescope")
 
 
+def test_its_marks_name_the_same_suite_as_marks_that_were_made_here(tmp_path):
+    project, grader = copy_project(tmp_path / "project"), lay_out(bundle(ROOT, "gradescope"), tmp_path / "source")
+    code = (
+        "from pathlib import Path; from harness.grading import Request, _suite_digest as digest; "
+        "checks = Path('checks'); print(digest(Request(Path('student'), checks, checks / 'points.toml', Path('reference'))))"
+    )
+    here, there = (run(sys.executable, "-c", code, cwd=root).stdout for root in (project, grader))
+    assert len(here.strip()) == 64 and here == there
+    (grader / "checks" / "points.toml").write_text("", encoding="utf-8")
+    assert run(sys.executable, "-c", code, cwd=grader).stdout != here
+
+
 def test_lends_from_the_reference_unless_the_bundle_is_published():
     for platform in PLATFORMS:
         names = bundle(ROOT, platform).keys()

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.grading import DECIDES_NO_MARKS
 from harness.publish.archive import below, files_in, text
 from harness.stubs import generate, given_modules
-
-FOR_INSTRUCTORS = ("publish", "stubs.py", "validation")
-"""Parts of the harness that grading does not need; without them `harness.__main__` knows one verb, `grade`."""
 
 COMMANDS = (".gitignore", "constraints.txt", "noxfile.py", "pyproject.toml")
 FILES = Path(__file__).parent / "files"
@@ -38,8 +36,9 @@ def grader(root: Path, points: Path | None = None) -> dict[str, bytes]:
     if points:
         suite["points.toml"] = text(points)
     harness = files_in(root / "harness", ["**/*"])
+    grading = {name: data for name, data in harness.items() if name.split("/")[0] not in DECIDES_NO_MARKS}
     return {
         **below("checks", {**suite, **below("given", given)}),
-        **below("harness", {name: data for name, data in harness.items() if name.split("/")[0] not in FOR_INSTRUCTORS}),
+        **below("harness", grading),
         **{name: text(root / name) for name in COMMANDS},
     }
