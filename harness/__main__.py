@@ -38,15 +38,6 @@ def main(arguments: list[str] | None = None) -> int:
         return OUR_FAULT
 
 
-_COURSE = {
-    "suite": "checks",
-    "reference": "reference",
-    "stubs": "student",
-    "mistakes": "checks/mistakes",
-    "right-answers": "tests/right_answers",
-}
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m harness", description="Facts, marks and reports for the lab course."
@@ -81,11 +72,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Verbs that need what a student's copy does not have."""
+    from harness.validation import command
+
     proof = verbs.add_parser("validate", help="prove that the reference is right and the facts can be trusted")
-    proof.add_argument("--only", action="append", default=[], metavar="NAME", help="a module or a function; repeatable")
-    for name, default in _COURSE.items():
-        proof.add_argument(f"--{name}", type=Path, default=Path(default), help=argparse.SUPPRESS)
-    proof.set_defaults(verb=_validate)
+    command.add_arguments(proof)
 
     stubs = verbs.add_parser("stubs", help="write the student tree from the reference")
     stubs.add_argument("--check", action="store_true", help="write nothing; status 1 when a file is stale")
@@ -150,27 +140,6 @@ def _grade(options: argparse.Namespace) -> int:
     if not graded.complete:
         return OUR_FAULT
     return ALL_HOLD if graded.score == graded.max_score else MARKS_LOST
-
-
-def _validate(options: argparse.Namespace) -> int:
-    from rich.progress import Progress
-
-    from harness.validation.cases import Course
-    from harness.validation.proof import prove
-    from harness.validation.summary import summary
-
-    console = Console(highlight=False)
-    parts = [getattr(options, name.replace("-", "_")) for name in _COURSE]
-    for part in parts:
-        if not part.is_dir():
-            raise UsageError(f"{part}: no such folder; validate needs the whole project, not a student's copy")
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("asking")
-        proof = prove(Course(*parts), options.only, lambda done, total: bar.update(task, completed=done, total=total))
-    if not proof.facts:
-        raise UsageError(f"--only {' '.join(options.only)}: no function or module has that name")
-    console.print(summary(proof))
-    return ALL_HOLD if proof.holds else MARKS_LOST
 
 
 def _result_file(folder: Path) -> Path:

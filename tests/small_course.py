@@ -31,6 +31,8 @@ def check_double_is_x_plus_x(impl, x):
 def check_double_leaves_its_argument_alone(impl):
     """Doubling makes a new array.
 
+        x' = x   after double(x)
+
     Source: the docstring.
     """
     assert_leaves_arguments_alone(impl.shapes.double, np.array([1.0, 2.0]))
@@ -49,15 +51,23 @@ def check_coin_is_fair(impl, seed):
     design.check(int(np.sum(tosses)), "heads")
 '''
 
-RIGHT = """
+RIGHT = '''
 import numpy as np
 
 def double(x):
+    """Twice x.
+
+    Source: arithmetic.
+    """
     return np.asarray(x) + x
 
 def coin(n, rng):
+    """n tosses.
+
+    Source: arithmetic.
+    """
     return rng.random(n) < 0.5
-"""
+'''
 
 STUBS = '''
 def double(x):

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.facts import manifest
-from harness.validation.cases import Course
-from harness.validation.proof import prove
+from harness.facts import describe, load, manifest
+from harness.validation.cases import Course, Failure, Finding
+from harness.validation.command import BESIDES, FOLDERS
+from harness.validation.matrix import Block
+from harness.validation.plan import Plan
+from harness.validation.prove import DEEP_SEEDS, prove
+from harness.validation.record import digest, read
+from harness.validation.tables import function_rows, lent_pairs
 from harness.variants import bank
 from tests.small_course import CHECKS, RIGHT, STUBS, write_suite, write_tree
 
@@ -56,38 +61,227 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
 
 
 def test_a_sound_course_is_proved(course: Course) -> None:
-    steps: list[tuple[int, int]] = []
-    proof = prove(course, progress=lambda done, total: steps.append((done, total)))
-    assert proof.holds, proof
-    assert proof.killed == {"double": (2, 2), "coin": (1, 1)}
-    assert proof.unharmed == {"double": (1, 1), "coin": (1, 1)}
-    assert steps[-1] == (7, 7)
-    assert set(prove(course, ["coin"]).facts) == {"coin"}
+    steps: list[tuple[str, int, int]] = []
+    proof = prove(course, progress=lambda *step: steps.append(step))
+    assert proof.falls_short == []
+    assert {name: len(block.rows) for name, block in proof.matrix.items()} == {"double": 2, "coin": 1}
+    assert [(row.mistakes, row.answers) for row in function_rows(proof)] == [((2, 2), (1, 1)), ((1, 1), (1, 1))]
+    assert steps[-1][1] == steps[-1][2] == len(steps)
+    assert set(prove(course, ["coin"]).functions) == {"coin"}
 
 
-def test_everything_that_falls_short_is_named(course: Course) -> None:
-    (course.mistakes / "shapes.py").write_text(MISTAKES.replace("rng.random(n) < 0.75", "rng.random(n) < 0.5"))
-    (course.right_answers / "shapes.py").write_text(ANSWERS.replace("2 * np.asarray(x)", "2.001 * np.asarray(x)"))
-    (course.stubs / "shapes.py").write_text(STUBS.replace("raise NotImplementedError", "return x + x", 1))
-    (course.reference / "shapes.py").write_text(RIGHT.replace("np.asarray(x) + x", "np.asarray(x) * 3"))
+def test_the_matrix_says_which_fact_kills_which_mistake(course: Course) -> None:
+    block = prove(course, ["double"]).matrix["double"]
+    assert block.facts == ["check_double_is_x_plus_x", "check_double_leaves_its_argument_alone"]
+    assert block.rows == {"shapes::squares": "x.", "shapes::overwrites": ".x"}
+    assert block.alone() == dict.fromkeys(block.facts, 1)
+
+
+ALWAYS = """
+
+@fact(function="double", promise="Twice x", hint="Any.")
+def check_double_answers(impl):
+    \"\"\"Doubling ends.
+
+        double(x) exists
+
+    Source: the docstring.
+    \"\"\"
+    impl.shapes.double(np.ones(2))
+"""
+
+SHAPES, FACTS = "shapes.py", "check_shapes.py"
+WEAKER, UNHELD = "frequency(0.5, detects=0.9999)", "does not hold check_double_is_x_plus_x"
+# What is changed, in which file, from what to what; and what is said then.
+FAULTS = {
+    "the reference": (
+        "reference", SHAPES, "np.asarray(x) + x", "np.asarray(x) * 3",
+        ["the reference's double does not hold check_double_is_x_plus_x (failed)"],
+    ),
+    "a wrong fact": (
+        "suite", FACTS, "(x), x + x)", "(x), x + x + 1)",
+        [f"the reference's double {UNHELD}", f"the right answer shapes::factor of double (by a factor) {UNHELD}"],
+    ),
+    "a weak fact": (
+        "suite", FACTS, "frequency(0.5, detects=0.6)", WEAKER,
+        ["no fact kills the mistake shapes::biased of coin", "check_coin_is_fair kills no mistake"],
+    ),
+    "an idle fact": ("suite", FACTS, "", ALWAYS, ["check_double_answers kills no mistake"]),
+    "rates": ("suite", FACTS, "false_alarm=1e-9", "false_alarm=1e-5", ["rates of all facts add up to 1e-05"]),
+    "a mistake": (
+        "mistakes", SHAPES, "rng.random(n) < 0.75", "rng.random(n) < 0.5",
+        ["no fact kills the mistake shapes::biased of coin: heads come three times in four"],
+    ),
+    "a right answer": (
+        "right_answers", SHAPES, "2 * np.asarray(x)", "2.001 * np.asarray(x)",
+        [f"the right answer shapes::factor of double (by a factor) {UNHELD}"],
+    ),
+    "a stub": (
+        "stubs", SHAPES, "raise NotImplementedError", "return x + x",
+        ["a stub does not leave check_double_is_x_plus_x to do"],
+    ),
+    "a docstring": ("reference", SHAPES, "Twice x", "Double x", ['does not say "Twice x"']),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_falls_short_is_named(course: Course, fault: str) -> None:
+    part, file, right, wrong, sentences = FAULTS[fault]
+    path: Path = getattr(course, part) / file
+    text = path.read_text(encoding="utf-8")
+    assert right in text
+    path.write_text(text.replace(right, wrong, 1) if right else text + wrong, encoding="utf-8")
     proof = prove(course)
     assert not proof.holds
-    assert [v.identifier for v in proof.survivors] == ["shapes::biased"]
-    assert [v.identifier for v, _ in proof.harmed] == ["shapes::factor"]
-    assert proof.stubs_written == ["double"]
-    assert proof.reference_fails == ["check_double_is_x_plus_x"]
+    for sentence in sentences:
+        assert any(sentence in said for said in proof.falls_short), proof.falls_short
 
 
-def test_a_suite_that_cries_wolf_does_not_hold(course: Course) -> None:
-    (course.suite / "check_shapes.py").write_text(CHECKS.replace("false_alarm=1e-9", "false_alarm=1e-5"))
-    assert not prove(course).holds
+QUADRUPLE = (
+    RIGHT
+    + """
+def quadruple(x):
+    \"\"\"Four times x.
+
+    Source: arithmetic.
+    \"\"\"
+    return double(double(x))
+"""
+)
+ASKS_QUADRUPLE = """
+
+@fact(function="quadruple", promise="Four times x", defines=True, hint="Double it twice.")
+def check_quadruple_is_four_times_x(impl):
+    \"\"\"Doubling twice is a factor of 4.
+
+        quadruple(x) = 4 x
+
+    Source: arithmetic.
+    \"\"\"
+    assert_exact(impl.shapes.quadruple(np.arange(3.0)), 4 * np.arange(3.0))
+"""
 
 
-def test_what_is_not_the_whole_project_is_an_error_of_the_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "harness", "validate", "--mistakes", str(tmp_path / "none")]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+def test_a_mistake_in_a_helper_costs_nobody_else_anything(course: Course) -> None:
+    (course.reference / "shapes.py").write_text(QUADRUPLE)
+    suite = course.suite / "check_shapes.py"
+    suite.write_text(CHECKS + ASKS_QUADRUPLE)
+    (course.suite / "points.toml").write_text("[shapes]\ndouble = 5\ncoin = 4\nquadruple = 1\n")
+    proof = prove(course, ["quadruple"])
+    assert lent_pairs(proof) == [("quadruple", "double", 1)]
+    assert not [finding for finding in proof.held if finding.failed]
+
+
+def test_a_fact_that_another_functions_mistake_can_fail_is_named(course: Course) -> None:
+    suite = course.suite / "check_shapes.py"  # what is lent to coin is nothing: its module calls no other function
+    suite.write_text(CHECKS.replace("    design = freq", "    impl.shapes.double(np.ones(2))\n    design = freq"))
+    sentences = prove(course, ["coin"]).falls_short
+    assert len(sentences) == 1
+    assert "coin, where double raises and helpers are lent, does not hold check_coin_is_fair" in sentences[0]
+
+
+def test_a_fact_whose_witness_lives_is_asked_of_every_mistake(course: Course) -> None:
+    checks = load(course.suite)
+    facts = [describe(name, check) for name, check in checks.items()]
+    mistakes = {v.identifier: v for v in bank(course.mistakes)}
+    recorded = {"double": Block([facts[0].name], {"shapes::squares": "x", "shapes::overwrites": "x"})}
+    plan = Plan(facts[:1], checks, mistakes, {}, {}, recorded, deep=False)
+    (witness,) = (case for case in plan.cases if case.kind == "mistake" and case.facts)
+    assert (witness.name, witness.facts) == ("shapes::squares", (facts[0].name,))
+    killed = Finding(witness, {}, [Failure(facts[0].name, "failed", "")], {})
+    assert plan.further(killed) == []
+    assert [case.name for case in plan.further(killed._replace(failed=[]))] == ["shapes::squares", "shapes::overwrites"]
+    assert plan.further(killed._replace(failed=[])) == []  # once is enough
+
+
+# ---- the record, the page, the command ----
+
+TAIL = "return rng.random(n) < 0.5", "`rng.random(n) < 0.5` becomes `rng.random(n) {} 0.5`"
+SURVIVORS = [
+    ("double", "return np.asarray(x) + x", "`np.asarray(x)` becomes `x`", "The facts ask for arrays alone."),
+    ("coin", TAIL[0], TAIL[1].format("<="), "A draw is 0.5 with probability 2**-53."),
+    ("coin", TAIL[0], TAIL[1].format(">="), "The coin is fair."),
+]
+EQUIVALENTS = "".join(
+    f"[[equivalent]]\nmodule = 'shapes'\nfunction = '{function}'\n"
+    f"line = '{line}'\nchange = '{change}'\nreason = '{why}'\n"
+    for function, line, change, why in SURVIVORS
+)
+
+
+def command(course: Course, *options: str) -> subprocess.CompletedProcess[str]:
+    folder = course.suite.parent
+    (folder / "peers").mkdir(exist_ok=True)
+    (folder / "derivations.py").touch()
+    (folder / "equivalents.toml").touch()
+    besides = [folder / "peers", folder / "equivalents.toml", folder / "derivations.py", folder / "record.json"]
+    parts = dict(zip((*FOLDERS, *BESIDES), (*course[: len(FOLDERS)], *besides), strict=True))
+    arguments = [word for name, path in parts.items() for word in (f"--{name}", str(path))]
+    return subprocess.run(
+        [sys.executable, "-m", "harness", "validate", *arguments, "--out", str(folder), *options],
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+
+
+def test_a_deep_run_is_recorded_and_holds_until_something_changes(course: Course) -> None:
+    folder = course.suite.parent
+    (folder / "equivalents.toml").write_text(EQUIVALENTS)
+    deep = command(course, "--deep")
+    assert deep.returncode == 0, deep.stdout
+    record = read(folder / "record.json")
+    assert record is not None
+    assert record.seeds == record.seeds.__class__(DEEP_SEEDS, 1, 2, 2 * DEEP_SEEDS, [])
+    assert record.matrix["double"].rows == {"shapes::squares": "x.", "shapes::overwrites": ".x"}
+    assert {(m.function, m.change) for m in record.mutants.survivors} == {(s[0], s[2]) for s in SURVIVORS}
+    assert record.mutants.total["coin"] == record.mutants.killed["coin"] + 2
+
+    held = command(course)
+    assert held.returncode == 0, held.stdout
+    page = (folder / "validate.html").read_text(encoding="utf-8")
+    for part in (
+        "The proof holds",
+        record.date,
+        "check_coin_is_fair",
+        "kills 1 of 2 mistakes, 1 of them alone",
+        "The coin is fair.",
+    ):
+        assert part in page
+    assert not re.search(r"https?://|<script", page)
+
+    (folder / "equivalents.toml").write_text("")
+    assert "is it listed as equivalent" in " ".join(command(course).stdout.split())
+    (folder / "equivalents.toml").write_text(EQUIVALENTS)
+    (course.mistakes / "shapes.py").write_text(MISTAKES + "# one more line\n")
+    stale = command(course)
+    assert stale.returncode == 1
+    assert "have changed since the deep run" in stale.stdout
+    assert "1 things fall short" in stale.stdout
+
+
+def test_a_course_without_its_record_falls_short(course: Course) -> None:
+    run = command(course)
+    assert run.returncode == 1
+    assert "there is no record of a deep run" in run.stdout
+    part = command(course, "--only", "coin")
+    assert part.returncode == 0, part.stdout
+    assert command(course, "--only", "coins").returncode == 2
+
+
+def test_the_digest_is_of_all_that_decides(course: Course) -> None:
+    before = digest(course)
+    for folder in (course.suite, course.reference, course.mistakes, course.right_answers):
+        path = next(folder.glob("*shapes.py"))
+        path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        assert digest(course) != before
+        before = digest(course)
+    (course.suite.parent / "constraints.txt").write_text("numpy==2\n")
+    assert digest(course) != before
+
+
+def test_what_is_not_the_whole_project_is_an_error_of_the_command(course: Course, tmp_path: Path) -> None:
+    run = command(course._replace(mistakes=tmp_path / "none"))
     assert run.returncode == 2
-    assert "no such folder" in run.stderr
+    assert "not found; validate needs the whole project" in run.stderr
 
 
 # ---- the banks of this course ----

@@ -35,13 +35,22 @@ Makes = Callable[[AnyFunction], AnyFunction]
 
 
 class Course(NamedTuple):
-    """Where the parts of a course lie."""
+    """Where the parts of a course lie.
+
+    peers: a folder of comparisons with other people's libraries. equivalents: a list of the mutants that no fact can
+    kill. derivations: a file of functions that derive false-alarm rates. record: what the last deep run found. A course
+    may have none of these.
+    """
 
     suite: Path
     reference: Path
     stubs: Path
     mistakes: Path
     right_answers: Path
+    peers: Path | None = None
+    equivalents: Path | None = None
+    derivations: Path | None = None
+    record: Path | None = None
 
 
 class Case(NamedTuple):
@@ -55,7 +64,6 @@ class Case(NamedTuple):
     facts: names of the facts to ask; all that are about the function, if empty.
     reseed: as in `nox -s grade -- --reseed N`.
     until_killed: the first fact that does not hold is the last. One that times out is the last in any case.
-    thrifty: once one fact does not hold, those are left out whose limit is above the usual one.
     poisoned: another function, which raises when it is called; what is lent stands in for it, as in a graded run.
     noting: the finding says which other graded functions each fact called.
     """
@@ -68,7 +76,6 @@ class Case(NamedTuple):
     facts: tuple[str, ...] = ()
     reseed: int = 0
     until_killed: bool = False
-    thrifty: bool = False
     poisoned: str = ""
     noting: bool = False
 
@@ -103,7 +110,7 @@ def ask(
 
     progress: is told how many cases are done, of how many. more: further cases that a finding gives rise to.
     """
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that a worker imports
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ProcessPoolExecutor(cores, initializer=_start, initargs=(course,)) as pool:
         waiting = {pool.submit(_ask, case) for case in cases}
@@ -138,9 +145,6 @@ _worker: list[_Worker] = []
 
 
 def _start(course: Course) -> None:
-    import torch
-
-    torch.set_num_threads(1)
     nothing = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):  # variants may print, and libraries complain about them
         os.dup2(nothing, descriptor)
@@ -174,8 +178,6 @@ def _ask(case: Case) -> Finding:
     finding = Finding(case, {}, [], {})
     for fact in worker.facts:
         if fact.function != case.function or (case.facts and fact.name not in case.facts):
-            continue
-        if case.thrifty and finding.failed and is_dear(fact):
             continue
         called.clear()
         with _patience(PATIENCE * fact.seconds):

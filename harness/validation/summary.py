@@ -4,24 +4,35 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.validation.proof import Proof
+from harness.validation.proof import FALSE_ALARMS, Proof
+from harness.validation.tables import function_rows, prunable
 
 
-def summary(found: Proof) -> RenderableType:
-    """What was asked of each function, and everything that falls short."""
+def summary(proof: Proof) -> RenderableType:
+    """What was asked of each function, everything that falls short, and the verdict."""
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("function", "facts", "mistakes that die", "right answers that live"):
+    for heading in ("function", "facts", "mistakes that die", "right answers that live", "mutants that die"):
         grid.add_column(heading, no_wrap=True, justify="left" if heading == "function" else "right")
-    for function, facts in found.facts.items():
-        shares = (f"{done} of {total}" for done, total in (found.killed[function], found.unharmed[function]))
-        grid.add_row(function, str(facts), *shares)
-    lines: list[RenderableType] = [grid, Text()]
-    lines += [Text(f"the reference does not hold {name}", style="red") for name in found.reference_fails]
-    lines += [Text(f"the stubs already answer {function}", style="red") for function in found.stubs_written]
-    lines += [Text(f"survives: {v.identifier} ({v.function}): {v.says}", style="red") for v in found.survivors]
-    for variant, failed in found.harmed:
-        lines.append(Text(f"harmed: {variant.identifier} ({variant.function}): {variant.says}", style="red"))
-        lines += [Text(f"    {name}: {outcome}: {message}") for name, outcome, message in failed]
-    lines.append(Text(f"false alarms of the whole suite: {found.false_alarms:.1e} a run, at most 1e-06 allowed"))
-    lines.append(Text("The proof holds." if found.holds else "The proof does not hold.", style="bold"))
-    return Group(*lines)
+    for row in function_rows(proof):
+        grid.add_row(row.function, str(row.facts), *map(str, (row.mistakes, row.answers, row.mutants)))
+    unneeded = prunable(proof)
+    lines = [
+        f"false alarms of the whole suite: {float(proof.false_alarms):.1e} a run, {float(FALSE_ALARMS):.0e} is allowed",
+        f"{len(unneeded)} of {len(proof.facts)} facts are never the only one to kill a mistake (the page lists them)",
+    ]
+    if proof.record:
+        lines.append(f"deep run of {proof.record.date}: {_mutants(proof)}, {proof.record.seeds.count} seeds")
+    short = proof.falls_short
+    verdict = f"The proof does not hold: {len(short)} things fall short." if short else "The proof holds."
+    return Group(
+        grid,
+        Text(),
+        *(Text(line) for line in lines),
+        *(Text(sentence, style="red") for sentence in short),
+        Text(f"{verdict} ({proof.seconds:.0f} s)", style="bold"),
+    )
+
+
+def _mutants(proof: Proof) -> str:
+    killed, total = proof.mutants_killed
+    return f"{killed:,} of {total:,} mutants killed"

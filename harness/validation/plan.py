@@ -1,0 +1,92 @@
+"""What a run asks: the cases of a course, and those that findings give rise to."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+
+from harness.facts import Check, Fact
+from harness.validation.cases import Case, Finding, is_dear
+from harness.validation.matrix import Matrix
+from harness.validation.rubbish import rubbish_cases, stub_cases
+from harness.variants import Variant
+
+SEEDS = 5
+"""At how many other seeds the reference holds the facts that draw."""
+
+
+class Plan:
+    """The cases of one run.
+
+    facts: those to ask. recorded: the kill matrix of the last deep run, which tells a mistake that each fact kills; in
+    a `deep` run every mistake is asked every fact instead.
+    """
+
+    def __init__(
+        self,
+        facts: Sequence[Fact],
+        checks: Mapping[str, Check],
+        mistakes: Mapping[str, Variant],
+        answers: Mapping[str, Variant],
+        stubs: Mapping[str, bytes],
+        recorded: Matrix,
+        deep: bool,
+    ) -> None:
+        self._mistakes = mistakes
+        self._unsure: set[str] = set()  # facts that have not killed a mistake that they should
+        functions = dict.fromkeys(fact.function for fact in facts)
+        cases = [Case("reference", function, noting=True) for function in functions]
+        cases += _reseeded(facts, checks)
+        cases += [Case("right", v.function, name) for name, v in answers.items()]
+        cases += [Case("mistake", v.function, name, until_killed=not deep) for name, v in mistakes.items()]
+        if not deep:
+            cases += [case for fact in facts for case in self._witnesses(fact, recorded)]
+        cases += [*rubbish_cases(facts), *stub_cases(facts, stubs)]
+        dear = {fact.function for fact in facts if is_dear(fact)}
+        self.cases = sorted(
+            cases, key=lambda case: case.function not in dear
+        )  # what takes long first, so no core waits
+
+    def further(self, finding: Finding) -> list[Case]:
+        """The cases that a finding gives rise to.
+
+        After a fact that no longer kills its witness: that fact asked of every mistake. After the reference: where the
+        facts about its function call other graded functions, the same facts when each of these raises. With lent
+        helpers they hold all the same. Then no line of the poisoned function has run, so no mistake in it can cost the
+        other function a mark: shown once for each pair of functions, instead of once for each mistake.
+        """
+        case = finding.case
+        if case.kind == "mistake" and case.facts and not finding.failed and case.facts[0] not in self._unsure:
+            return self._of_every_mistake(case.function, case.facts[0])
+        others = dict.fromkeys(name for called in finding.called.values() for name in called)
+        asking = {other: tuple(fact for fact, called in finding.called.items() if other in called) for other in others}
+        return [Case("lending", case.function, other, facts=names, poisoned=other) for other, names in asking.items()]
+
+    def _witnesses(self, fact: Fact, recorded: Matrix) -> list[Case]:
+        """A mistake that the fact killed in the deep run; all of its function's, if none is known."""
+        block = recorded.get(fact.function)
+        known = [name for name in block.rows if fact.name in block.killers(name)] if block else []
+        witness = next((name for name in known if name in self._mistakes), None)
+        if witness is None:
+            return self._of_every_mistake(fact.function, fact.name)
+        return [Case("mistake", fact.function, witness, facts=(fact.name,))]
+
+    def _of_every_mistake(self, function: str, fact: str) -> list[Case]:
+        self._unsure.add(fact)
+        return [
+            Case("mistake", function, name, facts=(fact,))
+            for name, v in self._mistakes.items()
+            if v.function == function
+        ]
+
+
+def _reseeded(facts: Iterable[Fact], checks: Mapping[str, Check]) -> list[Case]:
+    """The reference at other seeds: the facts that draw, at random or through Hypothesis, if they are cheap."""
+    drawing: dict[str, list[str]] = {}
+    for fact in facts:
+        check = checks[fact.id]
+        if ("seed" in inspect.signature(check).parameters or hasattr(check, "hypothesis")) and not is_dear(fact):
+            drawing.setdefault(fact.function, []).append(fact.name)
+    return [
+        Case("reference", function, f"reseed {n}", facts=tuple(names), reseed=n)
+        for function, names in drawing.items()
+        for n in range(1, SEEDS + 1)
+    ]

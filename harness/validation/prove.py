@@ -1,0 +1,167 @@
+"""The run: every case of a course in one pool of workers; with `deep`, what takes an hour as well."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+
+import numpy as np
+
+from harness import facts as suite_facts
+from harness.facts import Fact
+from harness.local import sources_of
+from harness.marks import read_points
+from harness.validation import record as records
+from harness.validation.calibration import Asker, Calibration, Derivation, calibrate
+from harness.validation.cases import Case, Course, ask
+from harness.validation.drift import drift
+from harness.validation.matrix import completed, matrix
+from harness.validation.mutants import mutants_of, read_equivalents, survey
+from harness.validation.peers import Comparison, compare
+from harness.validation.plan import Plan
+from harness.validation.proof import Proof
+from harness.validation.record import Mutants, Record, Seeds, Survivor
+from harness.validation.rubbish import earned, written
+from harness.variants import Variant, bank
+
+DEEP_SEEDS = 200
+"""At how many other seeds the reference and all right answers hold the statistical facts."""
+
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
+
+def prove(course: Course, only: Sequence[str] = (), progress: Progress = _silent) -> Proof:
+    """Ask every case; `only` chooses functions or modules. `progress` is told a stage, what is done, and of what."""
+    return _proof(course, only, progress, deep=False)
+
+
+def prove_deep(course: Course, progress: Progress = _silent) -> tuple[Proof, Record]:
+    """The same with every fact asked of every mistake, every mutant and many seeds; and the record of it."""
+    started, proof = time.perf_counter(), _proof(course, (), progress, deep=True)
+    calibration, derivations = _calibration(course, proof.every_fact, progress)
+    fresh = Record(
+        date=date.today().isoformat(),
+        digest=records.digest(course),
+        mutants=_mutants(course, proof.every_fact, progress),
+        seeds=_seeds(course, proof.every_fact, proof.answers.values(), progress),
+        calibration=calibration,
+        derivations=derivations,
+        seconds=round(time.perf_counter() - started),
+        environment=records.environment(),
+        matrix=proof.matrix,
+    )
+    return proof._replace(record=fresh, fits=True, needs_record=True, seconds=time.perf_counter() - started), fresh
+
+
+def _proof(course: Course, only: Sequence[str], progress: Progress, deep: bool) -> Proof:
+    started = time.perf_counter()
+    checks = suite_facts.load(course.suite)
+    every_fact = [suite_facts.describe(fact_id, check) for fact_id, check in checks.items()]
+    points = read_points(course.suite / "points.toml", every_fact)
+    every_fact.sort(key=lambda fact: list(points).index(fact.function))  # the order of the lecture, as in reports
+    facts = [fact for fact in every_fact if not only or {fact.function, fact.module} & set(only)]
+    functions = list(dict.fromkeys(fact.function for fact in facts))
+    mistakes, answers = ({v.identifier: v for v in bank(folder) if v.function in functions}
+                         for folder in (course.mistakes, course.right_answers))  # fmt: skip
+    record = records.read(course.record) if course.record else None
+    fits = record is not None and record.digest == records.digest(course)
+    recorded = record.matrix if record else {}
+    plan = Plan(facts, checks, mistakes, answers, sources_of(course.stubs), recorded, deep)
+    told = _telling(progress, "asking")
+    findings = list(ask(course, plan.cases, told, plan.further))
+    findings.sort(key=lambda finding: list(points).index(finding.case.function))
+    of_mistakes = [finding for finding in findings if finding.case.kind == "mistake"]
+    seen = matrix(facts, functions, of_mistakes)
+    return Proof(
+        facts=facts,
+        mistakes=mistakes,
+        answers=answers,
+        matrix=completed(seen, recorded) if fits and not deep else seen,
+        errors=[f for f in findings if f.case.kind not in ("reference", "right", "lending")],
+        held=[f for f in findings if f.case.kind in ("reference", "right", "lending")],
+        stubs_written=written(findings),
+        earned=earned(facts, points, findings),
+        every_fact=every_fact,
+        comparisons=_compared(course, every_fact, functions),
+        drift=[str(disagreement) for disagreement in drift(course.suite, course.reference, facts)],
+        equivalents=read_equivalents(course.equivalents) if course.equivalents else [],
+        needs_record=course.record is not None and not only,
+        record=record,
+        fits=fits,
+        only=tuple(only),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _compared(course: Course, facts: Iterable[Fact], functions: Sequence[str]) -> list[Comparison]:
+    """The reference against other people's libraries."""
+    if course.peers is None:
+        return []
+    owners = {fact.function: fact.module for fact in facts}
+    return compare(course.peers, sources_of(course.reference), owners, functions)
+
+
+# ---- deep ----
+
+
+def _mutants(course: Course, facts: Iterable[Fact], progress: Progress) -> Mutants:
+    """Every machine mutant of the reference, until a fact kills it."""
+    graded: dict[str, list[str]] = {}
+    for fact in facts:
+        if fact.function not in graded.setdefault(fact.module, []):
+            graded[fact.module].append(fact.function)
+    mutants = mutants_of(course.reference, graded)
+    found = survey(course, mutants, [], _telling(progress, "mutants"))
+    return Mutants(
+        killed=Counter(mutant.function for mutant in found.killed),
+        total=Counter(mutant.function for mutant in mutants),
+        survivors=[Survivor(m.module, m.function, m.text, m.change) for m in found.survivors],
+    )
+
+
+def _seeds(course: Course, facts: Iterable[Fact], answers: Iterable[Variant], progress: Progress) -> Seeds:
+    """The statistical facts at many other seeds, of the reference and of every right answer."""
+    drawing: dict[str, list[str]] = {}
+    for fact in facts:
+        if fact.false_alarm:
+            drawing.setdefault(fact.function, []).append(fact.name)
+    who = [("reference", function, "") for function in drawing]
+    who += [("right", answer.function, answer.identifier) for answer in answers if answer.function in drawing]
+    cases = [
+        Case(kind, function, name or f"reseed {n}", facts=tuple(drawing[function]), reseed=n)
+        for kind, function, name in who
+        for n in range(1, DEEP_SEEDS + 1)
+    ]
+    findings = list(ask(course, cases, _telling(progress, "seeds")))
+    failures = [
+        f"{case.kind} {case.function} {case.name} does not hold {failure.fact} at reseed {case.reseed}"
+        for case, failure in ((finding.case, failure) for finding in findings for failure in finding.failed)
+    ]
+    verdicts = sum(len(finding.asked) for finding in findings)
+    return Seeds(DEEP_SEEDS, sum(map(len, drawing.values())), len(who), verdicts, sorted(failures))
+
+
+def _calibration(
+    course: Course, facts: Sequence[Fact], progress: Progress
+) -> tuple[list[Calibration], list[Derivation]]:
+    """Every statistical design against samples of its own law and of wrong ones; every rate that rests on none."""
+    if course.derivations is None:
+        return [], []
+    asker = Asker(facts, suite_facts.load(course.suite), sources_of(course.reference))
+    drawing = [fact for fact in facts if fact.false_alarm]
+    found: list[Calibration | Derivation] = []
+    for one in calibrate(drawing, course.derivations, asker):
+        found.append(one)
+        progress("calibration", [fact.name for fact in drawing].index(one.fact) + 1, len(drawing))
+    designs = [one for one in found if isinstance(one, Calibration)]
+    return designs, [
+        one._replace(chance=np.nan_to_num(one.chance, nan=1.0)) for one in found if isinstance(one, Derivation)
+    ]
+
+
+def _telling(progress: Progress, stage: str) -> Callable[[int, int], None]:
+    return lambda done, total: progress(stage, done, total)
