@@ -187,8 +187,8 @@ def test_its_marks_name_the_same_suite_as_marks_that_were_made_here(tmp_path):
     project, grader = copy_project(tmp_path / "project"), lay_out(bundle(ROOT, "gradescope"), tmp_path / "source")
     code = (
         "from pathlib import Path; from harness.grading import Request, _suite_digest as digest; "
-        "checks = Path('checks'); request = Request(Path('student'), checks, checks / 'points.toml', Path('reference')); "
-        "print(digest(request))"
+        "checks = Path('checks'); points = checks / 'points.toml'; "
+        "print(digest(Request(Path('student'), checks, points, Path('reference'))))"
     )
     here, there = (run(sys.executable, "-c", code, cwd=root).stdout for root in (project, grader))
     assert len(here.strip()) == 64 and here == there
