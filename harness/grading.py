@@ -41,7 +41,10 @@ from harness.sandbox.probe import Isolation, Level
 from harness.text import inert
 from harness.workers import workers
 
-DECIDES_NO_MARKS = {"mistakes", "not_graded.toml", "points.toml", "publish", "stubs.py", "validation"}
+DECIDES_NO_MARKS = {
+    *("mistakes", "not_graded.toml", "points.toml"),
+    *("fingerprinting.py", "publish", "stubs.py", "validation", "variants.py"),
+}
 """What lies below a suite and this package and is not graded with; points are, from the file that a request names."""
 
 
