@@ -4,12 +4,14 @@ Every design keeps the chance that a right implementation fails at or below `alp
 or a bound that holds for every n; and chooses n so that the deviation it is to detect is missed with probability at
 most `MISS`. An asserting method spends its `alpha`; `spent` tallies what a fact has spent, and the fact declares it
 (`false_alarm=` of `harness.facts.fact`), so that the sum over a suite is known before it runs.
+
+A design can be tried: `simulate` checks it on a sample of its own law, or of a wrong one that it is to detect.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +25,21 @@ N_MAX = 2**24
 
 Array = NDArray[np.float64]
 
+AnyDesign = TypeVar("AnyDesign")
+
+
+class Log(NamedTuple):
+    """What facts do with designs: those they make, each with the wrong laws that it is to detect, and those they check.
+
+    Where alpha is spent without a design, None is checked.
+    """
+
+    made: list[tuple[Any, tuple[Any, ...]]]
+    checked: list[Any]
+
+
 _tally: ContextVar[list[float] | None] = ContextVar("tally", default=None)
+_log: ContextVar[Log | None] = ContextVar("log", default=None)
 
 
 @contextmanager
@@ -37,11 +53,31 @@ def spending() -> Iterator[list[float]]:
         _tally.reset(token)
 
 
-def spend(alpha: float) -> None:
+@contextmanager
+def recording() -> Iterator[Log]:
+    """Collect the designs that are made and checked inside the block."""
+    log = Log([], [])
+    token = _log.set(log)
+    try:
+        yield log
+    finally:
+        _log.reset(token)
+
+
+def spend(alpha: float, design: object = None) -> None:
     """Note a decision that a right implementation fails with probability at most `alpha`."""
-    tally = _tally.get()
+    tally, log = _tally.get(), _log.get()
     if tally is not None:
         tally.append(alpha)
+    if log is not None:
+        log.checked.append(design)
+
+
+def _made(design: AnyDesign, *wrong_laws: object) -> AnyDesign:
+    log = _log.get()
+    if log is not None:
+        log.made.append((design, wrong_laws))
+    return design
 
 
 class Frequency(NamedTuple):
@@ -55,7 +91,7 @@ class Frequency(NamedTuple):
 
     def check(self, successes: int, message: str) -> None:
         """Contradict when the count is outside [low, high]."""
-        spend(self.alpha)
+        spend(self.alpha, self)
         if not self.low <= successes <= self.high:
             raise Contradiction(
                 f"{message}: {successes} of {self.n}; chance allows {self.low} to {self.high}",
@@ -63,20 +99,31 @@ class Frequency(NamedTuple):
                 expected=self.p,
             )
 
+    def at(self, alpha: float) -> "Frequency":
+        """The same sample at another rate. A side that is open stays open."""
+        low, high = _binomial_range(self.p, self.n, alpha)
+        return self._replace(low=low if self.low > 0 else 0, high=high if self.high < self.n else self.n, alpha=alpha)
+
+    def simulate(self, rng: np.random.Generator, wrong: float | None = None) -> None:
+        """Check a count of trials of probability p, or `wrong`."""
+        self.check(int(rng.binomial(self.n, self.p if wrong is None else wrong)), "simulated count")
+
+
+def _binomial_range(p: float, n: int, alpha: float) -> tuple[int, int]:
+    return int(stats.binom.ppf(alpha / 2, n, p)), int(stats.binom.isf(alpha / 2, n, p))
+
 
 def frequency(p: float, *, detects: float, alpha: float = ALPHA) -> Frequency:
     """The smallest n at which a probability of `detects` instead of `p` is missed with probability <= `MISS`."""
 
     def design(n: int) -> Frequency:
-        low = int(stats.binom.ppf(alpha / 2, n, p))
-        high = int(stats.binom.isf(alpha / 2, n, p))
-        return Frequency(p, n, low, high, alpha)
+        return Frequency(p, n, *_binomial_range(p, n, alpha), alpha)
 
     def missed(n: int) -> float:
         d = design(n)
         return float(stats.binom.cdf(d.high, n, detects) - stats.binom.cdf(d.low - 1, n, detects))
 
-    return design(_smallest(lambda n: missed(n) <= MISS))
+    return _made(design(_smallest(lambda n: missed(n) <= MISS)), detects)
 
 
 class Multinomial(NamedTuple):
@@ -94,7 +141,7 @@ class Multinomial(NamedTuple):
 
     def check(self, counts: ArrayLike, message: str) -> None:
         """Contradict when G is above the threshold, or when a cell of probability 0 was met."""
-        spend(self.alpha)
+        spend(self.alpha, self)
         observed, p = np.asarray(counts, dtype=np.float64), np.asarray(self.law)
         g = g_statistic(observed, p)
         if observed.sum() != self.n or not g <= self.threshold:
@@ -103,6 +150,14 @@ class Multinomial(NamedTuple):
                 got=observed / max(observed.sum(), 1.0),
                 expected=p,
             )
+
+    def at(self, alpha: float) -> "Multinomial":
+        """The same sample at another rate."""
+        return self._replace(threshold=agrawal_threshold(len(self.law), alpha), alpha=alpha)
+
+    def simulate(self, rng: np.random.Generator, wrong: tuple[float, ...] | None = None) -> None:
+        """Check counts of draws from the law, or from `wrong`."""
+        self.check(rng.multinomial(self.n, self.law if wrong is None else wrong), "simulated counts")
 
 
 def multinomial(law: ArrayLike, *, detects: Sequence[ArrayLike], alpha: float = ALPHA) -> Multinomial:
@@ -116,8 +171,9 @@ def multinomial(law: ArrayLike, *, detects: Sequence[ArrayLike], alpha: float = 
 
     def enough(wrong: Array) -> float:
         met = wrong > 0
-        if (p[met] == 0).any():
-            return 1.0
+        impossible = float(wrong[p == 0].sum())
+        if impossible > 0:  # one draw there is enough
+            return 1.0 if impossible >= 1 else float(np.log(MISS) / np.log1p(-impossible))
         ratio = np.log(wrong[met] / p[met])
         mean = float(wrong[met] @ ratio)
         sd = float(np.sqrt(wrong[met] @ (ratio - mean) ** 2))
@@ -127,7 +183,8 @@ def multinomial(law: ArrayLike, *, detects: Sequence[ArrayLike], alpha: float = 
     n = max(enough(np.asarray(wrong, dtype=np.float64)) for wrong in detects)
     if not n <= N_MAX:
         raise ValueError(f"detects: no sample of at most {N_MAX} tells these laws apart")
-    return Multinomial(tuple(p.tolist()), int(np.ceil(n)), threshold, alpha)
+    design = Multinomial(tuple(p.tolist()), int(np.ceil(n)), threshold, alpha)
+    return _made(design, *(tuple(np.asarray(wrong, dtype=np.float64).tolist()) for wrong in detects))
 
 
 def agrawal_threshold(cells: int, alpha: float = ALPHA) -> float:
@@ -159,7 +216,7 @@ class GaussianSample(NamedTuple):
 
     def check(self, draws: Array, mean: Array, cov: Array, message: str) -> None:
         """Contradict when the draws are not those of N(mean, cov); `cov` is positive definite."""
-        spend(self.alpha)
+        spend(self.alpha, self)
         n, d, third = self.n, self.d, self.alpha / 3
         z = np.linalg.solve(np.linalg.cholesky(cov), (draws - mean).T).T
         shift = n * float((z.mean(axis=0) ** 2).sum())
@@ -172,6 +229,14 @@ class GaussianSample(NamedTuple):
         error = z.T @ z / n - np.eye(d)
         if not ((error >= low).all() and (error <= high).all()):
             raise Contradiction(f"{message}: the covariance is off", got=np.cov(draws.T), expected=cov)
+
+    def at(self, alpha: float) -> "GaussianSample":
+        """The same sample at another rate."""
+        return self._replace(alpha=alpha)
+
+    def simulate(self, rng: np.random.Generator, wrong: float = 1.0) -> None:
+        """Check draws whose standard deviations are `wrong` times what they should be."""
+        self.check(wrong * rng.standard_normal((self.n, self.d)), np.zeros(self.d), np.eye(self.d), "simulated draws")
 
     def _entry_range(self) -> tuple[float, float]:
         tails = self.alpha / 3 / (2 * self.d * self.d)
@@ -189,7 +254,7 @@ def gaussian_sample(d: int, *, detects: float, alpha: float = ALPHA) -> Gaussian
         low, high = (float(stats.chi2.ppf(alpha / 6, n * d)), float(stats.chi2.isf(alpha / 6, n * d)))
         return float(stats.chi2.cdf(high / detects**2, n * d) - stats.chi2.cdf(low / detects**2, n * d))
 
-    return GaussianSample(d, _smallest(lambda n: missed(n) <= MISS), alpha)
+    return _made(GaussianSample(d, _smallest(lambda n: missed(n) <= MISS), alpha), detects, 1 / detects)
 
 
 class Mean(NamedTuple):
@@ -202,26 +267,38 @@ class Mean(NamedTuple):
     n: int
     width: float
     alpha: float
+    sd: float
+    bound: float
 
     def check(self, mean: float, expected: float, message: str) -> None:
         """Contradict when the mean is farther than `width` from `expected`."""
-        spend(self.alpha)
+        spend(self.alpha, self)
         if not abs(mean - expected) <= self.width:
             raise Contradiction(
                 f"{message}: off by more than {self.width:.3g}, which chance allows", got=mean, expected=expected
             )
 
+    def at(self, alpha: float) -> "Mean":
+        """The same sample at another rate."""
+        return self._replace(width=_bernstein(self.n, self.sd, self.bound, alpha), alpha=alpha)
+
+    def simulate(self, rng: np.random.Generator, wrong: float = 0.0) -> None:
+        """Check a mean that is off by `wrong`, of variables of two values: `bound` away, as rarely as `sd` asks."""
+        far = int(rng.binomial(self.n, self.sd**2 / (self.sd**2 + self.bound**2)))
+        mean = (far * self.bound - (self.n - far) * self.sd**2 / self.bound) / self.n
+        self.check(wrong + mean * rng.choice([-1, 1]), 0.0, "simulated mean")
+
+
+def _bernstein(n: int, sd: float, bound: float, alpha: float) -> float:
+    # the width w solves (n w^2 / 2) / (sd^2 + bound w / 3) = log(2 / alpha)
+    rate = float(np.log(2 / alpha)) / n
+    return rate * bound / 3 + float(np.sqrt((rate * bound / 3) ** 2 + 2 * rate * sd**2))
+
 
 def bounded_mean(*, sd: float, bound: float, detects: float, alpha: float = ALPHA) -> Mean:
     """The smallest n at which an expectation that is off by `detects` is missed with probability <= `MISS`."""
-
-    def width(n: int, level: float) -> float:
-        # t/n solves (n w^2 / 2) / (sd^2 + bound w / 3) = log(2 / level)
-        rate = np.log(2 / level) / n
-        return float(rate * bound / 3 + np.sqrt((rate * bound / 3) ** 2 + 2 * rate * sd**2))
-
-    n = _smallest(lambda n: width(n, alpha) + width(n, MISS) <= detects)
-    return Mean(n, width(n, alpha), alpha)
+    n = _smallest(lambda n: _bernstein(n, sd, bound, alpha) + _bernstein(n, sd, bound, MISS) <= detects)
+    return _made(Mean(n, _bernstein(n, sd, bound, alpha), alpha, sd, bound), detects, -detects)
 
 
 def _smallest(enough: Callable[[int], bool]) -> int:
