@@ -8,13 +8,19 @@ import argparse
 import contextlib
 import hashlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from harness.errors import UsageError
 
+if TYPE_CHECKING:
+    from harness.result import Result
+
+BUILD = Path("build")
 ALL_HOLD, MARKS_LOST, MISUNDERSTOOD, OUR_FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -52,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="a module, a function or a fact; repeatable"
     )
-    grade.add_argument("--out", type=Path, metavar="DIR", help="write result.json into DIR")
+    grade.add_argument("--out", type=Path, metavar="DIR", help="write the result into DIR, in every format")
     grade.add_argument(
         "--reseed", type=_natural, default=0, metavar="N", help="other seeds and inputs for the same facts"
     )
@@ -105,7 +111,7 @@ def _natural(text: str) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    from harness import grading, result, terminal
+    from harness import grading, report, result, terminal
     from harness.sandbox.probe import Level
 
     if options.debug and options.out:
@@ -126,28 +132,58 @@ def _grade(options: argparse.Namespace) -> int:
         debug=options.debug,
         pdb=options.pdb,
     )
+    if options.out:
+        _make_empty(options.out)
     plan = grading.plan(request)
-    path = options.out and _result_file(options.out)
-    if path:
-        result.write(grading.record(plan, {}, message="the run did not end"), path)
-    bar = contextlib.nullcontext() if options.debug else terminal.progress_bar(console, len(plan.facts))
-    with bar as progress:
-        graded = grading.grade(plan, progress)
-    terminal.report(graded, console, str(options.tree))
-    if path:
-        result.write(graded, path)
-        console.print(f"written: {path}", markup=False)
+    if options.out:
+        result.write(grading.record(plan, {}, message="the run did not end"), options.out / report.RESULT)
+    in_workflow = os.environ.get("GITHUB_ACTIONS") == "true"
+    with report.github.fence() if in_workflow else contextlib.nullcontext():
+        bar = contextlib.nullcontext() if options.debug else terminal.progress_bar(console, len(plan.facts))
+        with bar as progress:
+            graded = grading.grade(plan, progress)
+        if graded.readable:
+            terminal.report(graded, console, str(options.tree))
+        else:
+            Console(stderr=True, soft_wrap=True).print(graded.message, markup=False, highlight=False)
+    if in_workflow:
+        report.github.tell(graded, os.environ.get("GITHUB_STEP_SUMMARY", ""))
+    _publish(graded, options.out, console)
+    if not graded.readable:
+        return MISUNDERSTOOD
     if not graded.complete:
         return OUR_FAULT
     return ALL_HOLD if graded.score == graded.max_score else MARKS_LOST
 
 
-def _result_file(folder: Path) -> Path:
+def _make_empty(folder: Path) -> None:
+    """A folder without the files of an earlier run."""
+    from harness import report
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        report.clear(folder)
     except OSError as error:
         raise UsageError(f"--out {folder}: cannot be made or is no folder ({error.strerror})") from None
-    return folder / "result.json"
+
+
+def _publish(graded: "Result", folder: Path | None, console: Console) -> None:
+    """Write the page, and with a folder every format; say where they are."""
+    from harness import report
+
+    if folder:
+        report.write(graded, folder)
+    content = (folder / report.PAGE).read_text(encoding="utf-8") if folder else report.html.page(graded)
+    page = BUILD / report.PAGE
+    try:
+        page.parent.mkdir(exist_ok=True)
+        report.write_text(page, content)
+    except OSError as error:
+        console.print(f"{page} is not written: {error.strerror}", markup=False)
+    else:
+        console.print(f"report: {page}", markup=False)
+    if folder:
+        console.print(f"written: {folder}", markup=False)
 
 
 def _stubs(options: argparse.Namespace) -> int:

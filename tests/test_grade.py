@@ -26,16 +26,23 @@ def grade(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
 
 
+@pytest.fixture(autouse=True)
+def nowhere_on_github(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+
+
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
     return write_suite(tmp_path / "small_suite")
 
 
 def test_full_marks(suite: Path, tmp_path: Path) -> None:
-    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree"), "--out", tmp_path / "out")
+    folder = tmp_path / "out"
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree"), "--out", folder)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "10.00 of 10.00 points; 3 of 3 facts hold" in run.stdout
-    result = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert run.stdout.endswith(f"report: build/report.html\nwritten: {folder}\n".replace("/report", f"{os.sep}report"))
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert (result["schema"], result["complete"], result["score"], result["max_score"]) == (1, True, 10.0, 10.0)
     assert [fact["id"] for fact in result["facts"]] == [
         "small_suite/check_shapes.py::check_double_is_x_plus_x",
@@ -43,7 +50,7 @@ def test_full_marks(suite: Path, tmp_path: Path) -> None:
         "small_suite/check_shapes.py::check_coin_is_fair",
     ]
     assert [entry["name"] for entry in result["submission"]["files"]] == ["shapes.py"]
-    assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / "result.json"]
+    assert {"result.json", "report.html", "gradescope.json", "junit.xml"} <= {each.name for each in folder.iterdir()}
 
 
 def test_a_failure_says_what_is_wrong(suite: Path, tmp_path: Path) -> None:
@@ -136,6 +143,53 @@ def test_a_command_line_that_makes_no_sense_is_named(
     assert run.returncode == 2
     assert says in run.stderr.replace("\n", " ")
     assert "Traceback" not in run.stderr
+
+
+def test_the_page_is_always_written(suite: Path, tmp_path: Path) -> None:
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree", STUBS), cwd=tmp_path)
+    assert run.returncode == 1
+    page = (tmp_path / "build" / "report.html").read_text(encoding="utf-8")
+    assert '<span class="score">0</span> of 10 points' in page
+    (tmp_path / "readonly").mkdir()
+    (tmp_path / "readonly" / "build").write_text("", encoding="utf-8")
+    run = grade("--suite", suite, "--tree", tmp_path / "tree", cwd=tmp_path / "readonly")
+    assert run.returncode == 1
+    assert "is not written" in run.stdout
+
+
+def test_what_cannot_be_read_has_no_points_and_says_why(suite: Path, tmp_path: Path) -> None:
+    (tmp_path / "handed.zip").write_bytes(b"no archive")
+    (tmp_path / "empty").mkdir()
+    for tree, says in (("handed.zip", "neither a folder nor a readable"), ("empty", "none of the modules is there")):
+        folder = tmp_path / "out"
+        run = grade("--suite", suite, "--tree", tmp_path / tree, "--out", folder)
+        assert run.returncode == 2
+        assert says in run.stderr.replace("\n", " ")
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        assert (result["readable"], result["complete"], result["score"], result["max_score"]) == (False, True, 0, 10)
+        assert result["facts"] == []
+        assert json.loads((folder / "prairielearn.json").read_text(encoding="utf-8"))["gradable"] is False
+        assert json.loads((folder / "gradescope.json").read_text(encoding="utf-8"))["score"] == 0
+    run = grade("--suite", suite, "--tree", tmp_path / "nowhere", "--out", folder)
+    assert run.returncode == 2
+    assert list(folder.iterdir()) == [], "a mistyped path is nobody's zero, nor an earlier submission's marks"
+
+
+def test_in_a_github_workflow_nothing_printed_is_a_command_but_our_own(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    wrong = RIGHT.replace("np.asarray(x) + x", "print('::error::owned') or print('::stop-commands::x') or x * 3")
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree", wrong))
+    lines = run.stdout.splitlines()
+    token = lines[0].removeprefix("::stop-commands::")
+    end = lines.index(f"::{token}::")
+    assert "::error::owned" in "\n".join(lines[:end])
+    after = [line for line in lines[end + 1 :] if line.lstrip().startswith("::")]
+    assert [line.partition("::")[2].partition(" ")[0] for line in after] == ["error", "notice"]
+    assert "4 of 10 points" in after[1]
+    assert "| `shapes.double` | 0.00 | 6.00 |" in (tmp_path / "summary.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="confinement is Linux's")

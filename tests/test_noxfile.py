@@ -72,7 +72,7 @@ def test_the_dependencies_of_what_is_installed_alone_are_not_wanted(monkeypatch)
     with_torchtune = [command for command in commands if "torchtune" in command]
     assert [command[-2:] for command in with_torchtune] == [["--no-deps", "torchtune"]]
     assert any({"torch", "choix"} <= set(command) for command in commands)
-    assert set(noxfile.requirements("course")) >= noxfile.WITHOUT_DEPENDENCIES
+    assert set(noxfile.requirements("dev")) >= noxfile.WITHOUT_DEPENDENCIES
     assert not noxfile.WITHOUT_DEPENDENCIES & set(noxfile.requirements("grade"))
 
 

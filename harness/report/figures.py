@@ -74,9 +74,9 @@ def _draw(axes: Any, curve: Curve) -> None:
                 linestyle=line,
                 linewidth=1.1,
                 marker=MARKERS[own % len(MARKERS)],
-                markersize=6,
-                markerfacecolor=OWN[own % len(OWN)],
-                markeredgecolor="none",
+                markersize=8 if own else 5,  # and hollow: where markers meet, all are seen
+                markerfacecolor="none" if own else OWN[own % len(OWN)],
+                markeredgewidth=1.3,
                 color=OWN[own % len(OWN)],
                 label=series.name,
             )
