@@ -310,7 +310,7 @@ def demo_tree(arguments: Sequence[str]) -> tuple[Path, list[str]]:
 
 @for_instructors
 def validate(session: nox.Session) -> None:
-    """Prove that the reference is right, every mistake of the bank dies and every right answer lives: [--only NAME]…"""
+    """Prove that the marks can be trusted, and write validate.html: [--only NAME]… [--deep] [--out DIR]."""
     set_up_or_exit("course")
     exit_unless_zero(run("-m", "harness", "validate", *session.posargs))
 
@@ -345,7 +345,7 @@ def bundle(session: nox.Session) -> None:
 
 @for_instructors
 def tests(session: nox.Session) -> None:
-    """Everything CI runs: lint, types, imports, stubs, the reference's marks, tests. With arguments: pytest alone."""
+    """Everything CI runs: lint, types, imports, stubs, the reference's marks, proof, tests. With arguments: pytest."""
     set_up_or_exit("dev")
     pytest = ["-m", "pytest", "-n", "2"]
     if session.posargs:
@@ -363,6 +363,7 @@ def tests(session: nox.Session) -> None:
         ],
         "stubs": ["-m", "harness", "stubs", "--check"],
         "reference": ["-m", "harness", "grade", "--tree", "reference"],
+        "proof": ["-m", "harness", "validate"],
         "tests": pytest,
     }
     failed = []

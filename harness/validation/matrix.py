@@ -35,6 +35,11 @@ class Block(msgspec.Struct, frozen=True):
         only = (self.killers(mistake) for mistake in self.rows)
         return Counter(killers[0] for killers in only if len(killers) == 1)
 
+    @property
+    def complete(self) -> bool:
+        """Whether every fact was asked of every mistake, but for those that took too long."""
+        return all(UNASKED not in row or LATE in row for row in self.rows.values())
+
     def idle(self) -> list[str]:
         """The facts that were asked of every mistake which might tell, and killed none."""
         kills = self.kills()

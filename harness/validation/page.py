@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
+import markupsafe
 
 from harness.validation.matrix import HELD, KILLED, LATE, UNASKED, Block
 from harness.validation.proof import FALSE_ALARMS, KILLED_OF_100, Proof
@@ -39,6 +40,8 @@ def page(proof: Proof) -> str:
         loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     environment.filters["rate"] = lambda rate: f"{float(rate):.1e}" if rate else "0"
+    # Names of facts are long: they may break at each underscore.
+    environment.filters["breakable"] = lambda name: markupsafe.escape(name).replace("_", markupsafe.Markup("_<wbr>"))
     rows = fact_rows(proof)
     shown: dict[str, Any] = {
         "proof": proof,

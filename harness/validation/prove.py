@@ -87,7 +87,7 @@ def _proof(course: Course, only: Sequence[str], progress: Progress, deep: bool) 
         earned=earned(facts, points, findings),
         every_fact=every_fact,
         comparisons=_compared(course, every_fact, functions),
-        drift=[str(disagreement) for disagreement in drift(course.suite, course.reference, facts)],
+        drift=[str(disagreement) for disagreement in drift(course.suite, course.reference, every_fact)],
         equivalents=read_equivalents(course.equivalents) if course.equivalents else [],
         needs_record=course.record is not None and not only,
         record=record,

@@ -15,11 +15,13 @@ def summary(proof: Proof) -> RenderableType:
         grid.add_column(heading, no_wrap=True, justify="left" if heading == "function" else "right")
     for row in function_rows(proof):
         grid.add_row(row.function, str(row.facts), *map(str, (row.mistakes, row.answers, row.mutants)))
-    unneeded = prunable(proof)
     lines = [
         f"false alarms of the whole suite: {float(proof.false_alarms):.1e} a run, {float(FALSE_ALARMS):.0e} is allowed",
-        f"{len(unneeded)} of {len(proof.facts)} facts are never the only one to kill a mistake (the page lists them)",
     ]
+    unneeded = prunable(proof)
+    if unneeded is not None:
+        few = f"{len(unneeded)} of {len(proof.facts)} facts"
+        lines.append(f"{few} are never the only one to kill a mistake; the page lists them")
     if proof.record:
         lines.append(f"deep run of {proof.record.date}: {_mutants(proof)}, {proof.record.seeds.count} seeds")
     short = proof.falls_short

@@ -84,8 +84,13 @@ def fact_rows(proof: Proof) -> list[FactRow]:
     ]  # fmt: skip
 
 
-def prunable(proof: Proof) -> list[FactRow]:
-    """The facts that are never the only one to kill a mistake: each may go, one at a time, and every mistake dies."""
+def prunable(proof: Proof) -> list[FactRow] | None:
+    """The facts that are never the only one to kill a mistake: any one may go, and every mistake dies.
+
+    None if not every fact was asked of every mistake.
+    """
+    if not all(block.complete for block in proof.matrix.values()):
+        return None
     return [row for row in fact_rows(proof) if not row.alone]
 
 
