@@ -75,14 +75,14 @@ def test_rubbish_has_the_shape_of_a_right_answer(kind: str) -> None:
     assert (abs(policy.sum() - 1) < 1e-12 and policy.min() >= 0) == (kind == "random policies")
 
 
-@pytest.mark.parametrize(("kind", "slope"), [("NaN", np.nan), ("zeros", 0.0), ("random numbers", None)])
+@pytest.mark.parametrize(("kind", "slope"), [("NaN", np.nan), ("zeros", 0.0), ("ones", 1.0), ("random numbers", None)])
 def test_rubbish_of_a_loss_can_be_differentiated(kind: str, slope: float | None) -> None:
     logits = torch.tensor([0.1, 0.7], dtype=torch.float64, requires_grad=True)
-    loss = KINDS[kind](lambda logits, r: (logits * r).sum())(logits, torch.ones(2, dtype=torch.float64))
+    loss = KINDS[kind](lambda logits, r: (logits * r).sum())(logits, torch.full((2,), 0.3))
     assert loss.ndim == 0
     (gradient,) = torch.autograd.grad(loss, logits)
     assert torch.isfinite(gradient).all() == (kind != "NaN")
-    assert not torch.allclose(gradient, torch.ones(2, dtype=torch.float64))
+    assert not torch.allclose(gradient, torch.full((2,), 0.3, dtype=torch.float64))
     if slope is not None:
         assert np.array_equal(gradient.numpy(), [slope, slope], equal_nan=True)
 

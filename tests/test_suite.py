@@ -1,4 +1,4 @@
-"""The suite of facts itself: complete, true of the reference and of the lecture, out of reach of stubs and rubbish.
+"""The suite of facts itself: complete, true of the reference and of the lecture, out of reach of stubs.
 
 All facts are asked here in this process: no sandbox, and CPU time instead of the wall clock.
 """
@@ -44,42 +44,6 @@ STOCHASTIC = {
 FACTS_OF_STOCHASTIC, FACTS_OF_DETERMINISTIC = 5, 8
 FALSE_ALARMS = 1e-6
 HEADROOM = 10  # a fact's limit, in times what the reference needs
-
-# What each function returns, in the right shape and full of one number; `fill` is it, arguments go by their names.
-FILLED = {
-    "optimal_policy": "vector(len(r))",
-    "kl": "number",
-    "tv": "number",
-    "reinforce_loss": "logits.sum() * fill",
-    "train_rlhf_pg": "vector(len(r))",
-    "make_pairs": "(integers(n), integers(n))",
-    "dpo_loss": "logits.sum() * fill",
-    "train_dpo": "vector(len(pi_ref))",
-    "implicit_reward": "vector(len(policy))",
-    "best_of_n_distribution": "vector(len(scores))",
-    "best_of_n_kl": "number",
-    "fit_reward_model": "vector(K)",
-    "overoptimization_experiment": (
-        "{key: vector(11) for key in ('kl', 'kl_formula', 'proxy', 'gold', 'gold_select')}"
-        " | {key: number for key in ('n_seen', 'corr_w', 'corr')}"
-    ),
-    "sigmoid": "vector(np.shape(x))",
-    "fit_laplace": "(vector(np.shape(U)[1]), vector((np.shape(U)[1], np.shape(U)[1])))",
-    "posterior_samples": "vector((n, len(w)))",
-    "sherman_morrison_update": "vector(np.shape(cov))",
-    "acquisition_scores": "vector(len(U))",
-    "pick_batch": "(integers(per), integers(per))",
-    "pick_double_thompson": "(integers(per), integers(per))",
-    "run": "{warmup + k * per: (number, number) for k in range(rounds + 1)}",
-}
-PREAMBLE = """
-from __future__ import annotations
-import numpy as np
-fill = {fill}
-number = float(fill)
-def vector(shape): return np.full(shape, number)
-def integers(n): return np.zeros(n, dtype=int) + fill
-"""
 
 
 class Answer(NamedTuple):
@@ -288,25 +252,6 @@ def test_the_lectures_functions_do_not_hold_every_fact(suite: Suite) -> None:
     answers = suite.ask(sources_of(LECTURE), chosen)
     failed = {answers[fact.id].verdict.outcome: fact.function for fact in chosen}
     assert Outcome.FAILED in failed and Outcome.PASSED in failed
-
-
-@pytest.mark.parametrize(
-    ("fill", "answer"),
-    [("0", "None"), ("0", "filled"), ("np.nan", "filled"), ("1", "filled"), ("0", "first argument")],
-)
-def test_rubbish_earns_nothing(suite: Suite, fill: str, answer: str) -> None:
-    answers = suite.ask(rubbish(fill, answer), suite.defining)
-    assert not_ended(answers, Outcome.FAILED) == ""
-
-
-def rubbish(fill: str, answer: str) -> dict[str, bytes]:
-    """A tree in which every graded function has its signature and returns the same kind of nonsense."""
-    sources: dict[str, str] = {}
-    for name, (module, node) in graded_functions().items():
-        value = {"filled": FILLED[name], "first argument": node.args.args[0].arg}.get(answer, answer)
-        function = f"def {name}({ast.unparse(node.args)}):\n    return {value}\n"
-        sources[module] = sources.get(module, PREAMBLE.format(fill=fill)) + function
-    return {module: source.encode() for module, source in sources.items()}
 
 
 # What the sources may name

@@ -1,4 +1,4 @@
-"""Submissions that know nothing: NaN, zeros, their own input, random numbers, None, and stubs. None of them earns.
+"""Submissions that know nothing: NaN, zeros, ones, their own input, random numbers, None, stubs. None of them earns.
 
 Rubbish has the shape of a right answer: the reference is asked, and every number of what it returns is replaced.
 """
@@ -15,6 +15,7 @@ from harness.marks import marks
 from harness.validation.cases import Case, Finding
 
 AnyFunction = Callable[..., Any]
+Change = Callable[[np.ndarray], Any]
 
 POLICY = 1e-6
 """A vector without negative entries whose sum is 1 to this is a policy."""
@@ -73,12 +74,17 @@ def _failed(findings: Iterable[Finding]) -> set[str]:
 
 def nan(own: AnyFunction) -> AnyFunction:
     """Every number is NaN."""
-    return lambda *arguments, **keywords: _replaced(own(*arguments, **keywords), lambda x: x * np.nan)
+    return _spoiled(own, lambda x: x * np.nan)
 
 
 def zeros(own: AnyFunction) -> AnyFunction:
     """Every number is 0."""
-    return lambda *arguments, **keywords: _replaced(own(*arguments, **keywords), np.zeros_like)
+    return _spoiled(own, np.zeros_like)
+
+
+def ones(own: AnyFunction) -> AnyFunction:
+    """Every number is 1."""
+    return _spoiled(own, np.ones_like)
 
 
 def first_argument(own: AnyFunction) -> AnyFunction:
@@ -94,11 +100,7 @@ def nothing(own: AnyFunction) -> AnyFunction:
 def random_numbers(own: AnyFunction) -> AnyFunction:
     """Normal numbers of the size of the right ones; integers of an array drawn from the right ones."""
     rng = np.random.default_rng(0)
-
-    def answer(*arguments: Any, **keywords: Any) -> Any:
-        return _replaced(own(*arguments, **keywords), lambda x: _random(x, rng), _slopes(arguments, rng))
-
-    return answer
+    return _spoiled(own, lambda x: _random(x, rng))
 
 
 def random_policies(own: AnyFunction) -> AnyFunction:
@@ -109,15 +111,13 @@ def random_policies(own: AnyFunction) -> AnyFunction:
         is_policy = x.ndim == 1 and x.dtype.kind == "f" and (x >= 0).all() and abs(x.sum() - 1) < POLICY
         return rng.dirichlet(np.ones(len(x))) if is_policy else _random(x, rng)
 
-    def answer(*arguments: Any, **keywords: Any) -> Any:
-        return _replaced(own(*arguments, **keywords), random, _slopes(arguments, rng))
-
-    return answer
+    return _spoiled(own, random)
 
 
 KINDS: dict[str, Callable[[AnyFunction], AnyFunction]] = {
     "NaN": nan,
     "zeros": zeros,
+    "ones": ones,
     "the first argument": first_argument,
     "None": nothing,
     "random numbers": random_numbers,
@@ -125,18 +125,28 @@ KINDS: dict[str, Callable[[AnyFunction], AnyFunction]] = {
 }
 
 
-def _replaced(value: Any, change: Callable[[np.ndarray], Any], loss: Any = None) -> Any:
-    """`value` with `change` made to each array and number in it; `loss` stands in the place of a tensor, if given."""
+def _spoiled(own: AnyFunction, change: Change) -> AnyFunction:
+    """`own`, with `change` made to each array and number that it returns; to the slopes, if that is a loss."""
+
+    def answer(*arguments: Any, **keywords: Any) -> Any:
+        return _replaced(own(*arguments, **keywords), change, arguments)
+
+    return answer
+
+
+def _replaced(value: Any, change: Change, arguments: Sequence[Any]) -> Any:
     if isinstance(value, (tuple, list)):
-        return type(value)(_replaced(part, change, loss) for part in value)
+        return type(value)(_replaced(part, change, arguments) for part in value)
     if isinstance(value, dict):
-        return {key: _replaced(part, change, loss) for key, part in value.items()}
+        return {key: _replaced(part, change, arguments) for key, part in value.items()}
     if isinstance(value, np.ndarray):
         return change(value)
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         return np.asarray(change(np.asarray(value))).item()
     if hasattr(value, "requires_grad"):
-        return loss if loss is not None else value * float(change(np.ones(())))
+        free = [argument for argument in arguments if getattr(argument, "requires_grad", False)]
+        slopes = [argument.new_tensor(change(np.ones(argument.shape))) for argument in free]
+        return sum((argument * slope).sum() for argument, slope in zip(free, slopes, strict=True))
     return value
 
 
@@ -145,9 +155,3 @@ def _random(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.choice(x.ravel(), x.shape) if x.size > 1 else x + rng.integers(1, 10, x.shape)
     finite = x[np.isfinite(x)]
     return rng.normal(0.0, np.abs(finite).max(initial=0.1), x.shape)
-
-
-def _slopes(arguments: Sequence[Any], rng: np.random.Generator) -> Any:
-    """A loss with random slopes in the arguments that are differentiated; None if there are none."""
-    free = [argument for argument in arguments if getattr(argument, "requires_grad", False)]
-    return sum((argument * float(rng.normal())).sum() for argument in free) if free else None
