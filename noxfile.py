@@ -323,6 +323,13 @@ def stubs(session: nox.Session) -> None:
 
 
 @for_instructors
+def fingerprints(session: nox.Session) -> None:
+    """Write what the mistakes of the bank are recognised by: [--check] only says what is stale; [--only NAME]…"""
+    set_up_or_exit("course")
+    exit_unless_zero(run("-m", "harness", "fingerprints", *session.posargs))
+
+
+@for_instructors
 def bench(session: nox.Session) -> None:
     """How fast the lab is, as ratios of commands that run in turn; about ten minutes. No argument."""
     set_up_or_exit("course")
@@ -345,7 +352,7 @@ def bundle(session: nox.Session) -> None:
 
 @for_instructors
 def tests(session: nox.Session) -> None:
-    """Everything CI runs: lint, types, imports, stubs, the reference's marks, proof, tests. With arguments: pytest."""
+    """Everything CI runs: lint, types, imports, generated files, marks, proof, tests. With arguments: pytest alone."""
     set_up_or_exit("dev")
     pytest = ["-m", "pytest", "-n", "2"]
     if session.posargs:
@@ -362,6 +369,7 @@ def tests(session: nox.Session) -> None:
             "--no-cache",
         ],
         "stubs": ["-m", "harness", "stubs", "--check"],
+        "fingerprints": ["-m", "harness", "fingerprints", "--check"],
         "reference": ["-m", "harness", "grade", "--tree", "reference"],
         "proof": ["-m", "harness", "validate"],
         "tests": pytest,

@@ -15,7 +15,11 @@ nothing here imports either by name. In the order of a fact's way through:
     source      what can be read off a source without running it
     local       calls made in this process, to debug and to validate
     evaluate    one fact on one implementation: the verdict
-    replay      values as text: rounded for a report, exact for a replay
+    shown       values as a person reads them, got and expected side by side
+    replay      a call as plain Python that makes it again
+    probes      fixed questions to a function, and digests of its answers
+    fingerprints   by what each mistake of a bank is recognised, and fingerprinting, which writes that file
+    feedback    what the verdicts say together: named mistakes, failures that follow from another's
     plugin      the verdicts of a whole suite, through pytest and its workers
     workers     how many of them
     grading     a run: manifest, verdicts, marks

@@ -90,6 +90,13 @@ def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[argparse.Argum
     stubs.add_argument("--given", type=Path, default=Path("checks/given"), help=argparse.SUPPRESS)
     stubs.set_defaults(verb=_stubs)
 
+    prints = verbs.add_parser("fingerprints", help="write what the mistakes of the bank are recognised by")
+    prints.add_argument("--check", action="store_true", help="write nothing; status 1 when the file is stale")
+    prints.add_argument("--only", action="append", default=[], metavar="NAME", help="a function; repeatable")
+    for name, default in _FINGERPRINTED.items():
+        prints.add_argument(f"--{name}", type=Path, default=Path(default), help=argparse.SUPPRESS)
+    prints.set_defaults(verb=_fingerprints)
+
     handout = verbs.add_parser("handout", help="write the archive for students")
     handout.set_defaults(verb=_handout)
     bundle = verbs.add_parser("bundle", help="write an autograder to upload")
@@ -184,6 +191,29 @@ def _publish(graded: "Result", folder: Path | None, console: Console) -> None:
         console.print(f"report: {page}", markup=False)
     if folder:
         console.print(f"written: {folder}", markup=False)
+
+
+_FINGERPRINTED = {
+    "suite": "checks",
+    "reference": "reference",
+    "mistakes": "checks/mistakes",
+    "right-answers": "tests/right_answers",
+    "record": "docs/validation.json",
+}
+
+
+def _fingerprints(options: argparse.Namespace) -> int:
+    from harness import fingerprinting
+
+    course = fingerprinting.Course(*(getattr(options, name.replace("-", "_")) for name in _FINGERPRINTED))
+    if not course.mistakes.is_dir():
+        raise UsageError(f"{course.mistakes}: no such folder; fingerprints are made from the bank of mistakes")
+    found = fingerprinting.generate(course, options.only)
+    lines = fingerprinting.stale(course, found)
+    if not options.check and lines:
+        fingerprinting.write(course, found)
+    print("\n".join(lines) or "up to date")
+    return MARKS_LOST if options.check and lines else ALL_HOLD
 
 
 def _stubs(options: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from harness import curves
+from harness import curves, feedback, fingerprints, probes
 from harness import facts as suite_facts
 from harness.errors import Unreadable, UsageError
 from harness.evaluate import Evidence, Outcome, Verdict
@@ -147,11 +147,16 @@ def record(
     """Join the manifest with the verdicts: a fact without one is LOST, never passed."""
     lost = Verdict(Outcome.LOST, Evidence("the grader lost this fact: grade again"))
     joined = {fact.id: verdicts.get(fact.id, lost) for fact in plan.facts}
+    request = plan.request
+    known, whole = fingerprints.read(request.suite), not {fact.name for fact in plan.facts} & set(request.only)
+    named = feedback.named(known, probes.load(request.suite), plan.facts, joined, whole)
+    told = feedback.told(named, plan.facts, joined)
+    if not request.reference.is_dir():  # nothing was lent
+        joined = feedback.folded(joined, plan.facts, plan.submission.sources, named)
     outcomes = {fact_id: verdict.outcome for fact_id, verdict in joined.items()}
     complete = not {Outcome.ERROR, Outcome.LOST} & set(outcomes.values())
     exact = marks(plan.facts, outcomes, plan.points)
     score, max_score = rounded(exact.score), rounded(exact.max_score)
-    request = plan.request
     isolation = isolation or Isolation(Level.NONE, [])
     return Result(
         schema=SCHEMA,
@@ -167,7 +172,7 @@ def record(
         functions=[
             FunctionMarks(plan.owners[name], name, score[name] if complete else None, max_score[name]) for name in score
         ],
-        facts=[_fact_result(fact, joined[fact.id]) for fact in plan.facts],
+        facts=[_fact_result(fact, joined[fact.id], told.get(fact.id)) for fact in plan.facts],
         seconds=round(seconds, 3),
         message=message,
         curves=list(drawn),
@@ -186,7 +191,7 @@ def _submission(taken: Taken, given: Collection[str]) -> Submission:
     return Submission(taken.name, taken.digest(), files)
 
 
-def _fact_result(fact: Fact, verdict: Verdict) -> FactResult:
+def _fact_result(fact: Fact, verdict: Verdict, mistake: str | None) -> FactResult:
     return FactResult(
         id=fact.id,
         module=fact.module,
@@ -198,7 +203,7 @@ def _fact_result(fact: Fact, verdict: Verdict) -> FactResult:
         defines=fact.defines,
         outcome=verdict.outcome,
         evidence=verdict.evidence,
-        mistake=None,
+        mistake=mistake,
         hint=fact.hint,
         replay=f"nox -s grade -- --only {fact.name}\n\n{verdict.replay}".rstrip(),
         lent=verdict.lent,
@@ -264,6 +269,7 @@ class _Run:
             reference=str(request.reference.resolve()) if request.reference.is_dir() else "",
             without=list(request.without),
             pdb=request.pdb,
+            suite="" if request.debug else str(request.suite.resolve()),
         )
 
 

@@ -13,9 +13,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from harness import curves
+from harness import curves, probes
 from harness.evaluate import Evidence, Outcome, Verdict, evaluate
-from harness.facts import describe
+from harness.facts import Fact, describe
 from harness.impl import Impl
 from harness.local import Local
 from harness.result import Curve
@@ -31,7 +31,8 @@ _grader = pytest.StashKey["Grader"]()
 class Job(msgspec.Struct, frozen=True):
     """What a worker needs to know. process: "auto", "process" (the portable one) or "here" (no boundary, to debug).
 
-    reference: the folder to lend from, or nothing. without: layers of confinement to leave off, for tests.
+    suite: its folder, where the probes are, if they are to be asked. reference: the folder to lend from, or nothing.
+    without: layers of confinement to leave off, for tests.
     """
 
     sources: dict[str, bytes]
@@ -44,6 +45,7 @@ class Job(msgspec.Struct, frozen=True):
     reference: str = ""
     without: list[str] = []
     pdb: bool = False
+    suite: str = ""
 
 
 class Collector:
@@ -98,6 +100,8 @@ class Grader:
             lender = Lender(Path(job.reference), job.owners) if job.reference else None
             backend = Confined(self._client, job.sources, job.left_out, job.owners, lender)
         self._impl = Impl(backend, job.owners)
+        self._probes = probes.load(Path(job.suite)) if job.suite else probes.Probes({}, frozenset())
+        self._asked: set[str] = set()
 
     def ask(self, fact_id: str, check: Callable[..., None]) -> tuple[Isolation, Verdict]:
         """The verdict on one fact, and how well the submission was isolated; below what was required nothing is run."""
@@ -106,7 +110,26 @@ class Grader:
             required = Level(self._job.require)
             message = f"not run: isolation here is {isolation.level}, and {required} is required"
             return isolation, Verdict(Outcome.ERROR, Evidence(message))
-        return isolation, evaluate(describe(fact_id, check), check, self._impl, self._job.reseed)
+        fact = describe(fact_id, check)
+        verdict = evaluate(fact, check, self._impl, self._job.reseed)
+        return isolation, self._with_answers(verdict, fact)
+
+    def _with_answers(self, verdict: Verdict, fact: Fact) -> Verdict:
+        """With the first failure of a function come its answers to the probes."""
+        probed = self._probes.by_function.get(fact.function)
+        if (
+            verdict.outcome is not Outcome.FAILED
+            or verdict.evidence.cause
+            or fact.function in self._asked
+            or not probed
+        ):
+            return verdict
+        self._asked.add(fact.function)
+        try:
+            answers = probes.answers(self._impl, fact, probed, lend=self._impl.backend.can_lend(fact))
+        except Exception:  # whatever a probe stumbles over: no mistake is named, and marks are as they were
+            return verdict
+        return msgspec.structs.replace(verdict, answers=answers)
 
     def draw(self, curve_id: str, curve: Callable[..., curves.Plot]) -> Curve | None:
         """One curve of the submission; None below the required isolation."""

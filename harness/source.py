@@ -2,7 +2,7 @@
 
 import ast
 import tokenize
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from io import BytesIO, TextIOWrapper
 
@@ -45,6 +45,26 @@ def parameters(data: bytes, function: str) -> list[str]:
     """The names of the parameters of a top-level function that are given by position; none if it is not there."""
     found = [node for node in _parsed(data).body if isinstance(node, ast.FunctionDef) and node.name == function]
     return [argument.arg for argument in (*found[-1].args.posonlyargs, *found[-1].args.args)] if found else []
+
+
+def calls(sources: Mapping[str, bytes], functions: Collection[str]) -> dict[str, set[str]]:
+    """By function, those of `functions` that it uses, itself or through other functions of the modules, by name."""
+    uses: dict[str, set[str]] = {}
+    for data in sources.values():
+        for node in _parsed(data).body:
+            if isinstance(node, ast.FunctionDef):
+                names = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+                uses[node.name] = names | {child.attr for child in ast.walk(node) if isinstance(child, ast.Attribute)}
+    reached: dict[str, set[str]] = {}
+    for function in functions:
+        seen: set[str] = set()
+        waiting = [function]
+        while waiting:
+            new = uses.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        reached[function] = seen & set(functions)
+    return reached
 
 
 def _parsed(data: bytes) -> ast.Module:
