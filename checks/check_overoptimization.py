@@ -409,9 +409,10 @@ def check_number_of_seen_responses_follows_polyas_urn(impl, seed):
 
         P(draw t + 1 is a new one | m seen) = a (K - m) / (a K + t),   t = 0, ..., 2 n_pairs - 1,   a = 0.3
 
-    Source: the predictive probabilities of a Dirichlet. Detects a uniform pi_ref, and counting one column or all pairs.
+    Source: the predictive probabilities of a Dirichlet. Detects a uniform pi_ref, twice the concentration, and counting
+    one column or all pairs.
     """
-    for (k, n_pairs), e_seed in zip(((600, 300), (40, 500)), (seed, seed + 1), strict=True):
+    for (k, n_pairs), e_seed in zip(((2000, 1000), (40, 500)), (seed, seed + 1), strict=True):
         law = urn(k, 2 * n_pairs)
         low, high = np.searchsorted(law.cumsum(), ALPHA / 2), k - np.searchsorted(law[::-1].cumsum(), ALPHA / 2)
         (e,) = experiments(impl, e_seed, 1, K=k, n_pairs=n_pairs, steps=1)

@@ -84,17 +84,14 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
         margins = V @ w
         gradient = prior_precision * w - V.T @ sigmoid(-margins)
         step = np.linalg.solve(_precision(V, margins, prior), gradient)
-        if np.max(np.abs(V @ step), initial=0.0) <= _SAME_HESSIAN:
-            w = w - step  # the loss is quadratic along this step, so it ends at the optimum
-            break
         # Undamped Newton may cycle for features of size 100 and more, so the step is halved until the loss falls.
         # Rounding may hide the fall of a small step, hence the allowance.
-        descent, size = float(gradient @ step), 1.0
-        allowance = 1e-13 * (1.0 + current)
-        while loss(w - size * step) > current - 1e-4 * size * descent + allowance:
-            size /= 2
-        w = w - size * step
+        while loss(w - step) > current + 1e-13 * (1.0 + current):
+            step /= 2
+        w = w - step
         current = loss(w)
+        if np.max(np.abs(V @ step), initial=0.0) <= _SAME_HESSIAN:
+            break  # the loss was quadratic along this step, so it ended at the optimum
     cov = np.linalg.inv(_precision(V, V @ w, prior))
     return w, (cov + cov.T) / 2
 
@@ -165,15 +162,7 @@ def _precision(V: Array, margins: Array, prior: Array) -> Array:
 
 def _square_root(cov: Array) -> NDArray[np.floating]:
     """A matrix R with R R^T = cov, for singular covariances too."""
-    try:
-        root = np.linalg.cholesky(cov)
-    except np.linalg.LinAlgError:
-        pass
-    else:
-        # Rounding may let Cholesky pass a singular matrix and give its null space a standard deviation of 1e-8.
-        if np.all(np.diag(root) ** 2 > 1e-13 * np.diag(cov)):
-            return root
-    scale = np.sqrt(np.maximum(np.diag(cov), 0.0))
+    scale = np.sqrt(np.diag(cov))
     scale[scale == 0.0] = 1.0
     eigenvalues, eigenvectors = np.linalg.eigh(cov / np.outer(scale, scale))
     rounding = 1e-14 * len(cov)
