@@ -66,7 +66,7 @@ def informative_world(ask, fact, rng):
 def seen_responses(ask, fact, rng):
     """Exact law of Polya's urn, compared with 20,000 Dirichlet policies and their draws at 0.01."""
     chance = 0.0
-    for k, n_pairs in ((600, 300), (40, 500)):
+    for k, n_pairs in [(call.keywords["K"], call.keywords["n_pairs"]) for call in ask(fact)]:
         law = urn(k, 2 * n_pairs)
         seen = np.array([np.count_nonzero(rng.multinomial(2 * n_pairs, dirichlet(rng, k))) for _ in range(DRAWS)])
         agree(seen, lambda m, law=law: law[m + 1 :].sum())
