@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
+import msgspec
 import numpy as np
 
 from harness import facts as suite_facts
@@ -13,19 +14,20 @@ from harness.local import sources_of
 from harness.marks import read_points
 from harness.validation import record as records
 from harness.validation.calibration import Asker, Calibration, Derivation, calibrate
-from harness.validation.cases import Case, Course, ask
+from harness.validation.cases import Case, Course, ask, is_dear
 from harness.validation.drift import drift
 from harness.validation.matrix import completed, matrix
 from harness.validation.mutants import mutants_of, read_equivalents, survey
 from harness.validation.peers import Comparison, compare
 from harness.validation.plan import Plan
 from harness.validation.proof import Proof
-from harness.validation.record import Mutants, Record, Seeds, Survivor
+from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivor
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS = 200
-"""At how many other seeds the reference and the right answers hold the statistical facts."""
+DEEP_SEEDS, DEAR_SEEDS = 200, 20
+"""At how many other seeds the reference and the right answers hold the statistical facts; the right answers hold those
+that take seconds at fewer, which would be two thirds of a deep run."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -47,7 +49,7 @@ def prove_deep(course: Course, progress: Progress = _silent) -> tuple[Proof, Rec
         date=date.today().isoformat(),
         digest=records.digest(course),
         mutants=_mutants(course, proof.every_fact, progress),
-        seeds=_seeds(course, proof.every_fact, proof.answers.values(), progress),
+        seeds=_seeds(course, proof.every_fact, list(proof.answers.values()), progress),
         calibration=calibration,
         derivations=derivations,
         seconds=round(time.perf_counter() - started),
@@ -123,34 +125,48 @@ def _mutants(course: Course, facts: Iterable[Fact], progress: Progress) -> Mutan
     )
 
 
-def _seeds(course: Course, facts: Iterable[Fact], answers: Iterable[Variant], progress: Progress) -> Seeds:
-    """The statistical facts at many other seeds: of the reference, and of one right answer after the other.
-
-    Each seed is asked of the reference and of one of a function's right answers: of all of them would take four hours.
-    """
-    drawing: dict[str, list[str]] = {}
-    for fact in facts:
-        if fact.false_alarm:
-            drawing.setdefault(fact.function, []).append(fact.name)
-    names: dict[str, list[str]] = {function: [] for function in drawing}
-    for answer in answers:
-        if answer.function in drawing:
-            names[answer.function].append(answer.identifier)
-    cases = []
-    for function, asked in drawing.items():
-        for n in range(1, DEEP_SEEDS + 1):
-            cases.append(Case("reference", function, f"reseed {n}", facts=tuple(asked), reseed=n))
-            if names[function]:
-                name = names[function][n % len(names[function])]
-                cases.append(Case("right", function, name, facts=tuple(asked), reseed=n))
-    findings = list(ask(course, cases, _telling(progress, "seeds")))
+def _seeds(course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress) -> Seeds:
+    """The statistical facts at many other seeds, of the reference and of every right answer."""
+    cheap = [fact for fact in facts if fact.false_alarm and not is_dear(fact)]
+    dear = [fact for fact in facts if fact.false_alarm and is_dear(fact)]
+    groups = [
+        _reseeded("the reference", DEEP_SEEDS, [*cheap, *dear], None),
+        _reseeded("right answers", DEEP_SEEDS, cheap, answers),
+        _reseeded("right answers, facts that take seconds", DEAR_SEEDS, dear, answers),
+    ]
+    cases = [case for _, of_group in groups for case in of_group]
+    found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"))}
     failures = [
         f"{case.kind} {case.function} {case.name} does not hold {failure.fact} at reseed {case.reseed}"
-        for case, failure in ((finding.case, failure) for finding in findings for failure in finding.failed)
+        for case in cases
+        for failure in found[case].failed
     ]
-    verdicts = sum(len(finding.asked) for finding in findings)
-    asked_of = len(drawing) + sum(map(len, names.values()))
-    return Seeds(DEEP_SEEDS, sum(map(len, drawing.values())), asked_of, verdicts, sorted(failures))
+    return Seeds(
+        [
+            msgspec.structs.replace(group, verdicts=sum(len(found[case].asked) for case in of_group))
+            for group, of_group in groups
+        ],
+        failures,
+    )
+
+
+def _reseeded(
+    who: str, seeds: int, facts: Sequence[Fact], answers: Sequence[Variant] | None
+) -> tuple[SeedGroup, list[Case]]:
+    """The cases of a group: the facts asked of the answers to their functions, or of the reference."""
+    names: dict[str, tuple[str, ...]] = {}
+    for fact in facts:
+        names[fact.function] = (*names.get(fact.function, ()), fact.name)
+    if answers is None:
+        asked = [("reference", function, "") for function in names]
+    else:
+        asked = [("right", v.function, v.identifier) for v in answers if v.function in names]
+    cases = [
+        Case(kind, function, name, facts=names[function], reseed=seed)
+        for kind, function, name in asked
+        for seed in range(1, seeds + 1)
+    ]
+    return SeedGroup(who, seeds, len(facts), len(asked), 0), cases
 
 
 def _calibration(

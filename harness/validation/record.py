@@ -45,13 +45,20 @@ class Mutants(msgspec.Struct, frozen=True):
     survivors: list[Survivor]
 
 
-class Seeds(msgspec.Struct, frozen=True):
-    """The statistical facts at other seeds: facts and answers at `count` seeds gave so many verdicts; what failed."""
+class SeedGroup(msgspec.Struct, frozen=True):
+    """Answers that were asked facts at `seeds` other seeds: how many facts, of how many answers, verdicts in all."""
 
-    count: int
+    who: str
+    seeds: int
     facts: int
     answers: int
     verdicts: int
+
+
+class Seeds(msgspec.Struct, frozen=True):
+    """The statistical facts at other seeds; failures: what did not hold, a sentence each."""
+
+    groups: list[SeedGroup]
     failures: list[str]
 
 

@@ -23,7 +23,7 @@ def summary(proof: Proof) -> RenderableType:
         few = f"{len(unneeded)} of {len(proof.facts)} facts"
         lines.append(f"{few} are never the only one to kill a mistake; the page lists them")
     if proof.record:
-        lines.append(f"deep run of {proof.record.date}: {_mutants(proof)}, {proof.record.seeds.count} seeds")
+        lines.append(f"deep run of {proof.record.date}: {_mutants(proof)}")
     short = proof.falls_short
     verdict = f"The proof does not hold: {len(short)} things fall short." if short else "The proof holds."
     return Group(

@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
+import msgspec
+
 from harness.validation.proof import Proof
+from harness.validation.record import SeedGroup
 from harness.variants import Variant
 
 
@@ -42,16 +45,6 @@ class MistakeRow(NamedTuple):
 
     variant: Variant
     killers: list[str]
-
-
-class SeedRow(NamedTuple):
-    """Answers that were asked facts at other seeds. verdicts: how many in all; failed: of which contradictions."""
-
-    who: str
-    seeds: int
-    facts: int
-    verdicts: int
-    failed: int
 
 
 def function_rows(proof: Proof) -> list[FunctionRow]:
@@ -111,16 +104,16 @@ def false_alarms(proof: Proof) -> dict[str, list[tuple[str, float]]]:
     return rates
 
 
-def seeds(proof: Proof) -> list[SeedRow]:
+def seeds(proof: Proof) -> list[SeedGroup]:
     """Who was asked at other seeds than the usual one: now, and in the deep run."""
     now = [finding for finding in proof.held if finding.case.reseed]
     facts = {fact for finding in now for fact in finding.asked}
-    verdicts, failed = sum(len(finding.asked) for finding in now), sum(len(finding.failed) for finding in now)
-    rows = [SeedRow("the reference", len({f.case.reseed for f in now}), len(facts), verdicts, failed)]
+    verdicts = sum(len(finding.asked) for finding in now)
+    rows = [
+        SeedGroup("the reference, now", len({f.case.reseed for f in now}), len(facts), len(proof.functions), verdicts)
+    ]
     if proof.record and not proof.only:
-        deep = proof.record.seeds
-        who = "the reference and every right answer, statistical facts (deep run)"
-        rows.append(SeedRow(who, deep.count, deep.facts, deep.verdicts, len(deep.failures)))
+        rows += [msgspec.structs.replace(group, who=f"{group.who}, deep run") for group in proof.record.seeds.groups]
     return rows
 
 
