@@ -16,6 +16,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
 
 from harness.report import html
 from harness.result import Result
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.skipif(
 )
 PAGES = {"mixed": mixed, "whole": whole, "incomplete": incomplete, "unreadable": unreadable}
 PHONE = 390
+PATIENCE = 20
+"""Pixels of a narrow phone; seconds that something the page does by itself may take."""
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +127,9 @@ def test_a_link_reveals_its_fact(show: Any) -> None:
     assert fact.get_attribute("open") == "true"
     show(mixed())
     page.find_element(By.CSS_SELECTOR, ".marks a[href='#check_heads']").click()
-    assert page.switch_to.active_element.find_element(By.XPATH, "..").get_attribute("id") == "check_heads"
+    WebDriverWait(page, PATIENCE).until(
+        lambda _: page.switch_to.active_element.find_element(By.XPATH, "..").get_attribute("id") == "check_heads"
+    )
 
 
 def test_a_failure_tells_all_of_it(show: Any) -> None:
@@ -147,8 +152,7 @@ def test_the_keyboard_does_it_all(show: Any) -> None:
     assert fact.get_attribute("open") == "true"
     button = fact.find_element(By.CSS_SELECTOR, ".replay button")
     button.send_keys(Keys.ENTER)
-    page.execute_async_script("setTimeout(arguments[0], 300)")
-    assert button.text in ("copied", "selected")
+    WebDriverWait(page, PATIENCE, poll_frequency=0.05).until(lambda _: button.text in ("copied", "selected"))
     page.find_element(By.CSS_SELECTOR, "input[value=passed]").send_keys(Keys.SPACE)
     assert len(visible_facts(page)) == 6
 

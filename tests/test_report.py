@@ -22,7 +22,7 @@ from harness import report, result
 from harness.evaluate import Outcome
 from harness.report import classroom50, github, gradebook, gradescope, junit, prairielearn, words
 from harness.result import Result
-from tests.sample_results import HOSTILE, incomplete, many, mixed, unreadable, whole
+from tests.sample_results import HOSTILE, fact, incomplete, many, mixed, unreadable, whole
 
 SCORED = pytest.mark.parametrize("make", [mixed, whole, unreadable])
 ALL = pytest.mark.parametrize("make", [mixed, whole, unreadable, incomplete, lambda: many(300)])
@@ -343,6 +343,43 @@ def test_ordinary_names_stay_as_they_are() -> None:
 
 
 # ---- words ----
+
+
+def test_what_is_to_be_read_first() -> None:
+    failed = Outcome.FAILED
+    facts = [
+        fact("first", failed),  # defines double
+        fact("second", failed),
+        fact("heads", failed, "coin"),
+        fact("tails", failed, "coin"),
+        fact("area", failed, "area", "planes"),
+        fact("edge", failed, "edge", "planes"),
+        fact("side", failed, "side", "planes"),
+        fact("hole", Outcome.TODO, "hole", "planes"),
+        fact("flat", Outcome.PASSED, "flat", "planes"),
+    ]
+    causes = {
+        "check_area": {"cause": "planes.py"},
+        "check_edge": {"cause": "planes.py"},
+        "check_side": {"helper": "coin"},
+    }
+    facts = [
+        msgspec.structs.replace(
+            each, evidence=msgspec.structs.replace(each.evidence, **causes.get(each.id.rpartition("::")[2], {}))
+        )
+        for each in facts
+    ]
+    graded = msgspec.structs.replace(mixed(), facts=facts)
+    names = [each.id.rpartition("::")[2].removeprefix("check_") for each in facts if each.id in words.telling(graded)]
+    assert names == ["first", "heads", "tails", "area"]
+    chosen = msgspec.structs.replace(graded, suite=msgspec.structs.replace(graded.suite, selection=["double"]))
+    assert len(words.telling(chosen)) == 7
+    row = graded.functions[0]
+    text = words.accounts(graded, row, 10_000)
+    assert text.count("Add x to itself.") == 1
+    assert text.endswith("FAILED: The law of second holds.")
+    side = words.account(facts[6], in_full=False)
+    assert side == "FAILED: The law of side holds. (may hold once coin is right)"
 
 
 def test_an_account_is_in_the_order_of_a_failure() -> None:

@@ -42,7 +42,10 @@ def summary(result: Result) -> str:
     if todo:
         names = ", ".join(f"`{name}`" for name in dict.fromkeys(fact.function for fact in todo))
         parts.append(f"\nStill to be written: {names}\n")
-    for fact in _unheld(result):
+    wrong, first = _unheld(result), words.telling(result)
+    for fact in wrong:
+        if fact.id not in first:
+            continue
         part = f"\n### `{fact.function}`: {_plain(fact.title)}\n\n" + _fenced(
             words.shortened(words.account(fact), FACT_LIMIT)
         )
@@ -51,6 +54,10 @@ def summary(result: Result) -> str:
             parts.append("\nThe rest does not fit here; it stands in the report.\n")
             break
         parts.append(part)
+    rest = [f"{fact.function}: {fact.title}" for fact in wrong if fact.id not in first]
+    if rest and size < SUMMARY_LIMIT // 2:
+        parts.append("\nMore facts do not hold, perhaps for the same reasons:\n\n")
+        parts += [f"- {_plain(line)}\n" for line in rest]
     return "".join(parts)
 
 
@@ -91,7 +98,10 @@ def tell(result: Result, summary_file: str) -> None:
 
 
 def _unheld(result: Result) -> list[FactResult]:
-    return [fact for fact in result.facts if fact.outcome not in (Outcome.PASSED, Outcome.TODO)]
+    """The facts that do not hold, those that are to be read first first."""
+    first = words.telling(result)
+    wrong = [fact for fact in result.facts if fact.outcome not in words.HARMLESS]
+    return sorted(wrong, key=lambda fact: fact.id not in first)
 
 
 def _reason(fact: FactResult) -> str:

@@ -30,7 +30,7 @@ def results(result: Result) -> str | None:
                 "name": f"{row.module}.{row.function}",
                 "score": row.score,
                 "max_score": row.max_score,
-                "output": words.accounts(words.facts_of(result, row), limit),
+                "output": words.accounts(result, row, limit),
             }
             for row in result.functions
         ],

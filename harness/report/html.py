@@ -69,7 +69,8 @@ def page(result: Result) -> str:
     environment.filters["breakable"] = lambda name: escape(name).replace("_", Markup("_<wbr>"))
     script = (FOLDER / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    rows = [_row(result, marks) for marks in result.functions]
+    first = words.telling(result)
+    rows = [_row(result, marks, first) for marks in result.functions]
     facts = [shown for row in rows for shown in row.facts]
     counts = {outcome: sum(shown.fact.outcome is outcome for shown in facts) for outcome in Outcome}
     return environment.get_template("page.html").render(
@@ -89,22 +90,22 @@ def page(result: Result) -> str:
     )
 
 
-def _row(result: Result, marks: FunctionMarks) -> Row:
-    facts = [_shown(fact) for fact in words.facts_of(result, marks)]
+def _row(result: Result, marks: FunctionMarks, first: set[str]) -> Row:
+    facts = [_shown(fact, fact.id in first) for fact in words.facts_of(result, marks)]
     held = sum(shown.fact.outcome is Outcome.PASSED for shown in facts)
     return Row(marks, facts, held, held == len(facts) > 0)
 
 
-def _shown(fact: FactResult) -> Shown:
+def _shown(fact: FactResult, opened: bool) -> Shown:
     command, _, snippet = fact.replay.partition("\n")
-    unheld = fact.outcome not in (Outcome.PASSED, Outcome.TODO)
+    unheld = fact.outcome not in words.HARMLESS
     return Shown(
         fact,
         anchor=fact.id.rpartition("::")[2],
         word=WORDS[fact.outcome],
         sign=SIGNS.get(fact.outcome, "✗"),
         kind="good" if fact.outcome is Outcome.PASSED else "bad" if unheld else "open",
-        opened=unheld and not fact.evidence.helper,
+        opened=opened,
         output=words.tail(fact.output),
         command=command,
         snippet=snippet.strip("\n"),

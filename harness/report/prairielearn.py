@@ -35,7 +35,7 @@ def results(result: Result) -> str:
                 "description": words.held(words.facts_of(result, row)),
                 "points": row.score,
                 "max_points": row.max_score,
-                "output": words.accounts(words.facts_of(result, row), limit),
+                "output": words.accounts(result, row, limit),
             }
             for row in result.functions
         ],

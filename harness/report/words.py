@@ -7,6 +7,8 @@ from harness.result import FactResult, FunctionMarks, Result
 
 OURS = (Outcome.ERROR, Outcome.LOST)
 """Outcomes that are the grader's own fault."""
+HARMLESS = (Outcome.PASSED, Outcome.TODO)
+"""Outcomes that need no explanation."""
 OUTPUT_LINES, OUTPUT_CHARACTERS = 20, 2_000
 
 
@@ -39,12 +41,29 @@ def held(facts: Sequence[FactResult]) -> str:
     return f"{sum(fact.outcome is Outcome.PASSED for fact in facts)} of {len(facts)} facts hold"
 
 
-def account(fact: FactResult) -> str:
-    """A fact in plain text; in full when it does not hold."""
+def telling(result: Result) -> set[str]:
+    """The ids of the facts that a student should read first, of those that do not hold.
+
+    Of a function whose definition fails, the defining facts: the others may fail for the same reason. Of a module that
+    cannot be imported, one fact. None of a function that calls one which fails. All that were chosen by --only.
+    """
+    wrong = [fact for fact in result.facts if fact.outcome not in HARMLESS]
+    if result.suite.selection:
+        return {fact.id for fact in wrong}
+    causes = {fact.evidence.cause: fact.id for fact in reversed(wrong) if fact.evidence.cause}
+    own = [fact for fact in wrong if not fact.evidence.cause and not fact.evidence.helper]
+    undefined = {fact.function for fact in own if fact.defines}
+    return {*causes.values(), *(fact.id for fact in own if fact.defines or fact.function not in undefined)}
+
+
+def account(fact: FactResult, in_full: bool = True) -> str:
+    """A fact in plain text; a line if it holds, or is not told in full."""
     first = f"{fact.outcome.value.upper()}: {fact.title}"
-    if fact.outcome in (Outcome.PASSED, Outcome.TODO):
-        return first
     evidence = fact.evidence
+    if fact.outcome in HARMLESS:
+        return first
+    if not in_full:
+        return f"{first} (may hold once {evidence.helper} is right)" if evidence.helper else first
     parts = [
         _indented(fact.formula),
         _labelled("input", evidence.input),
@@ -62,10 +81,11 @@ def account(fact: FactResult) -> str:
     return first + "\n" + "".join(part for part in parts if part)
 
 
-def accounts(facts: Sequence[FactResult], limit: int) -> str:
-    """The facts of a function in plain text, those that do not hold first; at most about `limit` bytes."""
-    order = sorted(facts, key=lambda fact: fact.outcome is Outcome.PASSED)
-    return shortened("\n".join(account(fact) for fact in order), limit)
+def accounts(result: Result, row: FunctionMarks, limit: int) -> str:
+    """The facts of a function in plain text, those that are to be read first first; at most about `limit` bytes."""
+    first = telling(result)
+    order = sorted(facts_of(result, row), key=lambda fact: (fact.id not in first, fact.outcome is Outcome.PASSED))
+    return shortened("\n".join(account(fact, fact.id in first) for fact in order), limit)
 
 
 def tail(text: str) -> str:
