@@ -72,7 +72,7 @@ def side_by_side(got: Any, expected: Any, within: float) -> Compared:
         return Compared(shown(got), shown(expected))
     off = ~close(have, want, within)
     if have.ndim == 0:
-        return Compared(*_texts(have[()], want[()], bool(off)))
+        return Compared(*_texts(have[()], want[()], bool(have != want)))
     if have.ndim == 1 and have.size <= ROOM // 3:
         columns = [_Column((i,), *_texts(have[i], want[i], bool(off[i])), bool(off[i])) for i in range(have.size)]
         if sum(column.width + 2 for column in columns) <= ROOM:
