@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.facts import describe, load, manifest
-from harness.validation.cases import Course, Failure, Finding
+from harness.validation.cases import Case, Course, Failure, Finding
 from harness.validation.command import BESIDES, FOLDERS
-from harness.validation.matrix import Block
+from harness.validation.matrix import Block, completed, matrix
 from harness.validation.plan import Plan
 from harness.validation.prove import prove
 from harness.validation.record import digest, read
@@ -71,10 +71,24 @@ def test_a_sound_course_is_proved(course: Course) -> None:
 
 
 def test_the_matrix_says_which_fact_kills_which_mistake(course: Course) -> None:
-    block = prove(course, ["double"]).matrix["double"]
-    assert block.facts == ["check_double_is_x_plus_x", "check_double_leaves_its_argument_alone"]
-    assert block.rows == {"shapes::squares": "x.", "shapes::overwrites": ".x"}
-    assert block.alone() == dict.fromkeys(block.facts, 1)
+    facts = [fact for fact in manifest(course.suite) if fact.function == "double"]
+    first, second = (fact.name for fact in facts)
+    asked = {first: 0.1, second: 0.1}
+    findings = [
+        Finding(Case("mistake", "double", "both"), asked, [Failure(name, "failed", "") for name in asked], {}),
+        Finding(Case("mistake", "double", "one"), {first: 0.1}, [Failure(first, "timeout", "")], {}),
+        Finding(Case("mistake", "double", "one", facts=(second,)), {second: 0.1}, [], {}),
+        Finding(Case("mistake", "double", "neither"), asked, [], {}),
+    ]
+    block = matrix(facts, ["double"], findings)["double"]
+    assert block.rows == {"both": "xx", "one": "t.", "neither": ".."}
+    assert block.kills() == {first: 2, second: 1}
+    assert block.alone() == {first: 1}
+    assert block.idle() == []
+    partly = matrix(facts, ["double"], findings[1:2])["double"]
+    assert (partly.rows, partly.idle()) == ({"one": "t?"}, [])  # nobody knows
+    assert completed({"double": partly}, {"double": block})["double"].rows == {"one": "t."}
+    assert matrix(facts, ["double"], findings[1:])["double"].idle() == [second]
 
 
 ALWAYS = """
@@ -180,18 +194,18 @@ def test_a_fact_that_another_functions_mistake_can_fail_is_named(course: Course)
     assert "coin, where double raises and helpers are lent, does not hold check_coin_is_fair" in sentences[0]
 
 
-def test_a_fact_whose_witness_lives_is_asked_of_every_mistake(course: Course) -> None:
+def test_a_fact_whose_witness_lives_is_asked_of_the_next_mistake(course: Course) -> None:
     checks = load(course.suite)
     facts = [describe(name, check) for name, check in checks.items()]
     mistakes = {v.identifier: v for v in bank(course.mistakes)}
-    recorded = {"double": Block([facts[0].name], {"shapes::squares": "x", "shapes::overwrites": "x"})}
+    recorded = {"double": Block([facts[0].name], {"shapes::squares": ".", "shapes::overwrites": "x"})}
     plan = Plan(facts[:1], checks, mistakes, {}, {}, recorded, deep=False)
     (witness,) = (case for case in plan.cases if case.kind == "mistake" and case.facts)
-    assert (witness.name, witness.facts) == ("shapes::squares", (facts[0].name,))
-    killed = Finding(witness, {}, [Failure(facts[0].name, "failed", "")], {})
-    assert plan.further(killed) == []
-    assert [case.name for case in plan.further(killed._replace(failed=[]))] == ["shapes::squares", "shapes::overwrites"]
-    assert plan.further(killed._replace(failed=[])) == []  # once is enough
+    assert (witness.name, witness.facts) == ("shapes::overwrites", (facts[0].name,))
+    lives = Finding(witness, {}, [], {})
+    assert plan.further(lives._replace(failed=[Failure(facts[0].name, "failed", "")])) == []
+    assert [case.name for case in plan.further(lives)] == ["shapes::squares"]
+    assert plan.further(lives) == []  # there is no other
 
 
 # ---- the record, the page, the command ----

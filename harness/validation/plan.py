@@ -1,7 +1,7 @@
 """What a run asks: the cases of a course, and those that findings give rise to."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.facts import Check, Fact
 from harness.validation.cases import Case, Finding, is_dear
@@ -16,8 +16,9 @@ SEEDS = 5
 class Plan:
     """The cases of one run.
 
-    facts: those to ask. recorded: the kill matrix of the last deep run, which tells a mistake that each fact kills; in
-    a `deep` run every mistake is asked every fact instead.
+    facts: those to ask. Each mistake is asked until one kills it, and each fact of mistakes until it kills one: first
+    of those that it killed in the deep run, whose kill matrix is `recorded`. A `deep` run asks every fact of every
+    mistake instead.
     """
 
     def __init__(
@@ -30,15 +31,14 @@ class Plan:
         recorded: Matrix,
         deep: bool,
     ) -> None:
-        self._mistakes = mistakes
-        self._unsure: set[str] = set()  # facts that have not killed a mistake that they should
+        self._candidates = {fact.name: _candidates(fact, mistakes.values(), recorded) for fact in facts}
         functions = dict.fromkeys(fact.function for fact in facts)
         cases = [Case("reference", function, noting=True) for function in functions]
         cases += _reseeded(facts, checks)
         cases += [Case("right", v.function, name) for name, v in answers.items()]
         cases += [Case("mistake", v.function, name, until_killed=not deep) for name, v in mistakes.items()]
         if not deep:
-            cases += [case for fact in facts for case in self._witnesses(fact, recorded)]
+            cases += [case for fact in facts for case in self._witness(fact.function, fact.name)]
         cases += [*rubbish_cases(facts), *stub_cases(facts, stubs)]
         dear = {fact.function for fact in facts if is_dear(fact)}
         self.cases = sorted(
@@ -48,34 +48,30 @@ class Plan:
     def further(self, finding: Finding) -> list[Case]:
         """The cases that a finding gives rise to.
 
-        After a fact that no longer kills its witness: that fact asked of every mistake. After the reference: where the
-        facts about its function call other graded functions, the same facts when each of these raises. With lent
-        helpers they hold all the same. Then no line of the poisoned function has run, so no mistake in it can cost the
-        other function a mark: shown once for each pair of functions, instead of once for each mistake.
+        After a fact that did not kill a mistake: the same of the next. After the reference: where the facts about its
+        function call other graded functions, the same facts when each of these raises. With lent helpers they hold all
+        the same. Then no line of the poisoned function has run, so no mistake in it can cost the other function a mark:
+        shown once for each pair of functions, instead of once for each mistake.
         """
         case = finding.case
-        if case.kind == "mistake" and case.facts and not finding.failed and case.facts[0] not in self._unsure:
-            return self._of_every_mistake(case.function, case.facts[0])
+        if case.kind == "mistake" and case.facts and not finding.failed:
+            return self._witness(case.function, case.facts[0])
         others = dict.fromkeys(name for called in finding.called.values() for name in called)
         asking = {other: tuple(fact for fact, called in finding.called.items() if other in called) for other in others}
         return [Case("lending", case.function, other, facts=names, poisoned=other) for other, names in asking.items()]
 
-    def _witnesses(self, fact: Fact, recorded: Matrix) -> list[Case]:
-        """A mistake that the fact killed in the deep run; all of its function's, if none is known."""
-        block = recorded.get(fact.function)
-        known = [name for name in block.rows if fact.name in block.killers(name)] if block else []
-        witness = next((name for name in known if name in self._mistakes), None)
-        if witness is None:
-            return self._of_every_mistake(fact.function, fact.name)
-        return [Case("mistake", fact.function, witness, facts=(fact.name,))]
+    def _witness(self, function: str, fact: str) -> list[Case]:
+        """The next mistake that the fact may kill: first those that it killed in the deep run."""
+        name = next(self._candidates[fact], None)
+        return [Case("mistake", function, name, facts=(fact,))] if name is not None else []
 
-    def _of_every_mistake(self, function: str, fact: str) -> list[Case]:
-        self._unsure.add(fact)
-        return [
-            Case("mistake", function, name, facts=(fact,))
-            for name, v in self._mistakes.items()
-            if v.function == function
-        ]
+
+def _candidates(fact: Fact, mistakes: Iterable[Variant], recorded: Matrix) -> Iterator[str]:
+    """The mistakes of a fact's function, in the order in which it may kill one."""
+    names = [variant.identifier for variant in mistakes if variant.function == fact.function]
+    block = recorded.get(fact.function)
+    killed = {name for name in block.rows if fact.name in block.killers(name)} if block else set()
+    return iter(sorted(names, key=lambda name: name not in killed))
 
 
 def _reseeded(facts: Iterable[Fact], checks: Mapping[str, Check]) -> list[Case]:

@@ -132,6 +132,10 @@ class Proof(NamedTuple):
                 f"no fact kills the mutant of {mutant.module}.{mutant.function}, `{mutant.line}`: {mutant.change}; "
                 "nor is it listed as equivalent"
             )
+        survived = {msgspec.structs.astuple(mutant) for mutant in self.record.mutants.survivors}
+        for entry in self.equivalents:
+            if self.fits and entry[:4] not in survived:
+                yield f"listed as equivalent, but killed or no mutant: {entry.module}.{entry.function}, `{entry.line}`"
         yield from self.record.seeds.failures
         for design in self.record.calibration:
             if not design.holds:
