@@ -13,7 +13,7 @@ from harness.validation.command import BESIDES, FOLDERS
 from harness.validation.matrix import Block, completed, matrix
 from harness.validation.plan import Plan
 from harness.validation.prove import prove
-from harness.validation.record import digest, read
+from harness.validation.record import DECIDE, digest, read
 from harness.validation.tables import function_rows, lent_pairs
 from harness.variants import bank
 from tests.small_course import CHECKS, RIGHT, STUBS, write_suite, write_tree
@@ -291,6 +291,17 @@ def test_the_digest_is_of_all_that_decides(course: Course) -> None:
         before = digest(course)
     (course.suite.parent / "constraints.txt").write_text("numpy==2\n")
     assert digest(course) != before
+
+
+def test_the_digest_knows_every_module_that_decides() -> None:
+    words = {"harness/replay", "harness/shown", "harness/text"}  # how a report says it
+    besides = {"harness", "harness/sandbox", "harness/validation", "harness/validation/files"}
+    for module in DECIDE:
+        source = (ROOT / "harness" / f"{module}.py").read_text(encoding="utf-8")
+        for package, names in re.findall(r"^from (harness[.\w]*) import ([\w, ]+)", source, re.MULTILINE):
+            path = package.replace(".", "/")
+            parts = {f"{path}/{name.split()[0]}" for name in names.split(",")} if (ROOT / path).is_dir() else {path}
+            assert parts <= {f"harness/{name}" for name in DECIDE} | words | besides, (module, parts)
 
 
 def test_what_is_not_the_whole_project_is_an_error_of_the_command(course: Course, tmp_path: Path) -> None:
