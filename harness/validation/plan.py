@@ -41,9 +41,8 @@ class Plan:
             cases += [case for fact in facts for case in self._witness(fact.function, fact.name)]
         cases += [*rubbish_cases(facts), *stub_cases(facts, stubs)]
         dear = {fact.function for fact in facts if is_dear(fact)}
-        self.cases = sorted(
-            cases, key=lambda case: case.function not in dear
-        )  # what takes long first, so no core waits
+        self.cases = _mixed([case for case in cases if case.function in dear],
+                            [case for case in cases if case.function not in dear])  # fmt: skip
 
     def further(self, finding: Finding) -> list[Case]:
         """The cases that a finding gives rise to.
@@ -64,6 +63,13 @@ class Plan:
         """The next mistake that the fact may kill: first those that it killed in the deep run."""
         name = next(self._candidates[fact], None)
         return [Case("mistake", function, name, facts=(fact,))] if name is not None else []
+
+
+def _mixed(dear: Sequence[Case], cheap: Sequence[Case]) -> list[Case]:
+    """What takes long is spread over the first half: no core waits at the end, and what is left can be estimated."""
+    places = [(place / len(dear) / 2, case) for place, case in enumerate(dear)]
+    places += [(place / len(cheap), case) for place, case in enumerate(cheap)]
+    return [case for _, case in sorted(places, key=lambda placed: placed[0])]
 
 
 def _candidates(fact: Fact, mistakes: Iterable[Variant], recorded: Matrix) -> Iterator[str]:
