@@ -1,0 +1,226 @@
+"""The report in a terminal: 80 columns, any console, and nothing that a submission says can break it."""
+
+import io
+import os
+import subprocess
+import sys
+import unicodedata
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from harness.evaluate import Evidence, Outcome
+from harness.result import (
+    Environment,
+    FactResult,
+    FunctionMarks,
+    IsolationRecord,
+    Result,
+    Submission,
+    SubmittedFile,
+    Suite,
+)
+from harness.terminal import report
+from tests.small_course import RIGHT, write_suite, write_tree
+
+ROOT = Path(__file__).parent.parent
+
+
+def fact(name: str, function: str = "double", outcome: Outcome = Outcome.FAILED, **fields) -> FactResult:
+    values = {
+        "id": f"checks/check_shapes.py::{name}",
+        "module": "shapes",
+        "function": function,
+        "title": f"The title of {name}.",
+        "formula": "double(x) = x + x",
+        "source": "the definition.",
+        "weight": 1,
+        "defines": False,
+        "outcome": outcome,
+        "evidence": Evidence(),
+        "mistake": None,
+        "hint": "Add x to itself.",
+        "replay": f"nox -s grade -- --only {name}\n\nfrom student.shapes import double\nprint(double(1))",
+        "lent": False,
+        "output": "",
+        "seconds": 0.1,
+    }
+    return FactResult(**(values | fields))
+
+
+def result(*facts: FactResult, selection: list[str] | None = None, files: list[SubmittedFile] | None = None) -> Result:
+    rows = [FunctionMarks("shapes", name, 0.0, 5.0) for name in dict.fromkeys(one.function for one in facts)]
+    return Result(
+        schema=1,
+        submission=Submission("student", "0", files or []),
+        suite=Suite("0", len(facts), selection or []),
+        environment=Environment("3", "2", "2", "here", 0),
+        complete=True,
+        score=0.0,
+        max_score=5.0 * len(rows),
+        isolation=IsolationRecord("full", []),
+        functions=rows,
+        facts=list(facts),
+        seconds=1.0,
+    )
+
+
+def printed(of: Result, tree: str = "student") -> str:
+    console = Console(file=io.StringIO(), width=80, color_system=None, highlight=False)
+    report(of, console, tree)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def in_order(text: str, *parts: str) -> bool:
+    places = [text.find(part) for part in parts]
+    return -1 not in places and places == sorted(places)
+
+
+def test_a_failure_reads_in_the_order_of_a_teacher() -> None:
+    evidence = Evidence("best of 2", "double(x=[1, 2])", "[2, 4]", "[3, 4]", " ^")
+    text = printed(result(fact("check_a", evidence=evidence, mistake="x is trebled", output="hello")))
+    assert in_order(
+        text,
+        "FAILED  double\n",
+        "    The title of check_a.\n",
+        "        double(x) = x + x\n",
+        "    input     double(x=[1, 2])\n",
+        "    got       [3, 4]\n    expected  [2, 4]\n               ^\n",
+        "    why       best of 2\n",
+        "    printed   hello\n",
+        "    mistake   x is trebled\n",
+        "    hint      Add x to itself.\n",
+        "    source    the definition.\n",
+        "    again     nox -s grade -- --only check_a\n",
+    ), text
+    assert in_order(
+        text, "python, in the folder that holds student/:", "from student.shapes import double\nprint(double(1))\n"
+    )
+
+
+def test_what_got_and_expected_say_is_not_said_again() -> None:
+    text = printed(result(fact("check_a", evidence=Evidence("the values differ", "double(x=1)", "2", "3"))))
+    assert "the values differ" not in text
+    assert "why" not in text
+
+
+def test_where_the_definition_fails_the_rest_has_a_line_each_unless_chosen() -> None:
+    facts = fact("check_a", defines=True), fact("check_b"), fact("check_c", "coin")
+    text = printed(result(*facts))
+    assert text.count("FAILED") == 2
+    assert "double: 1 more fact fails, perhaps for the same reason; --only double shows" in text
+    assert "    - The title of check_b.\n" in text
+    assert printed(result(*facts, selection=["double"])).count("FAILED") == 3
+
+
+def test_a_failure_of_a_helpers_making_is_one_line() -> None:
+    facts = fact("check_a"), fact("check_b", "coin", evidence=Evidence("no", "coin(n=2)", helper="double"))
+    text = printed(result(*facts))
+    assert text.count("FAILED") == 1
+    assert "coin: 1 fact may hold once double is right\n    - The title of check_b.\n" in text
+    assert "the marks can only be higher" in text
+    assert "Next: double in student/shapes.py" in text
+
+
+def test_a_module_that_cannot_be_imported_is_told_once() -> None:
+    message = "SyntaxError: '(' was never closed\n  shapes.py, line 3\n    return (x\n           ^"
+    broken = Evidence(message, cause="shapes.py")
+    text = printed(result(*(fact(f"check_{name}", name, evidence=broken) for name in ("double", "coin"))))
+    assert "shapes.py cannot be imported: 2 facts about double, coin could not be asked\n" in text
+    assert text.count("was never closed") == 1
+    line, carets = next(pair for pair in pairwise(text.split("\n")) if "return (x" in pair[0])
+    assert line.index("(") == carets.index("^"), "the caret stands under its character"
+
+
+def test_a_long_command_is_broken_as_a_shell_allows() -> None:
+    text = printed(result(fact("check_" + "a" * 60), selection=["x"]), "some/long/folder/of/a/submission")
+    command = text[text.index("nox") :].replace("\\\n", "").split("\n")[0].split()
+    assert command[4:] == ["--tree", "some/long/folder/of/a/submission", "--only", "check_" + "a" * 60]
+
+
+anything = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)
+nasty = st.one_of(
+    anything,
+    st.sampled_from(
+        [
+            "\x1b[2J\x1b[31mred\x1b]0;title\x07",
+            "[bold red]markup[/bold red] [link=file:///etc]x[/]",
+            "\u202eabc\u2066def",
+            "\ud800\udfff",
+            "x" * 5000,
+            "中文" * 200,
+            "a\nFAILED  double\n\r\x0b\x0c\x85\u2028next",
+            "\t" * 50 + "x",
+            "e" + "\u0301" * 200,
+        ]
+    ),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(nasty, nasty, nasty, st.sampled_from([Outcome.FAILED, Outcome.TIMEOUT, Outcome.CRASHED, Outcome.ERROR]))
+def test_nothing_that_a_submission_says_can_break_it(text: str, other: str, third: str, outcome: Outcome) -> None:
+    evidence = Evidence(text, other, third, text, other)
+    caused = Evidence(text, cause="shapes.py")
+    facts = (
+        fact("check_a", outcome=outcome, evidence=evidence, output=text, mistake=other, formula=third),
+        fact("check_b", "coin", evidence=caused),
+    )
+    out = printed(result(*facts, files=[SubmittedFile(text, "", other)]))
+    for line in out.split("\n"):
+        assert cell_len(line) <= 80, line
+        assert not {unicodedata.category(character) for character in line} & {"Cc", "Cf", "Cs", "Zl", "Zp"}, ascii(line)
+    assert "[bold red]" not in text + other or "[bold red]" in out or "..." in out
+    titles = [line for line in out.split("\n") if line.startswith(("FAILED", "PASSED"))]
+    assert len(titles) == (outcome is Outcome.FAILED), "no text of a submission begins a line"
+
+
+WRONG = RIGHT.replace("np.asarray(x) + x", "print('\\x1b[31m') or np.asarray(x) * 3")
+SCRIPT = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(
+    ("variables", "escapes"),
+    [
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, True),
+        ({"TERM": "xterm-256color"}, True),
+    ],
+    ids=["dumb", "no colour", "colour"],
+)
+def test_a_terminal_of_any_kind(tmp_path: Path, variables: dict[str, str], escapes: bool) -> None:
+    out = grade_in(tmp_path, variables, [sys.executable, "-c", SCRIPT])
+    assert "FAILED" in out
+    assert ("\x1b" in out) == escapes, "a dumb terminal gets no escape sequence"
+    coloured = any(f"\x1b[{style}3{colour}m" in out for style in ("", "1;") for colour in range(8))
+    assert coloured == (escapes and "NO_COLOR" not in variables)
+
+
+@pytest.mark.parametrize(
+    "variables", [{"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}]
+)
+def test_a_c_locale_and_no_terminal(tmp_path: Path, variables: dict[str, str]) -> None:
+    out = grade_in(tmp_path, variables, [])
+    assert "FAILED  double" in out
+    assert "\x1b" not in out
+    assert max(map(cell_len, out.splitlines())) <= 80
+
+
+def grade_in(tmp_path: Path, variables: dict[str, str], before: list[str]) -> str:
+    """What is printed about a wrong answer."""
+    suite, tree = write_suite(tmp_path / "small_suite"), write_tree(tmp_path / "student", WRONG)
+    command = [*before, sys.executable, "-m", "harness", "grade", "--suite", str(suite), "--tree", tree.name]
+    hidden = ("TERM", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "LC_ALL", "LANG")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment |= {"PYTHONPATH": str(ROOT), **variables}
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, stdin=subprocess.DEVNULL, timeout=120
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    return run.stdout.decode("utf-8")
