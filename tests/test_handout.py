@@ -131,12 +131,13 @@ def test_it_offers_only_what_it_can_do(copy):
     assert "invalid choice: 'validate'" in refused.stderr and "Traceback" not in refused.stderr
 
 
-def test_another_share_of_the_points_goes_along(project, files, tmp_path):
-    points = tmp_path / "week.toml"
+def test_another_share_of_the_points_goes_along(tmp_path):
+    files, points = handout(ROOT), tmp_path / "week.toml"
     points.write_bytes(files["checks/points.toml"].replace(b"kl = 4", b"kl = 40"))
-    changed = handout(project, points)
-    assert changed.pop("checks/points.toml") == points.read_bytes()
-    assert changed.items() < files.items()
+    assert handout(ROOT, points) == {**files, "checks/points.toml": points.read_bytes()}
+    points.write_text("[closed_form]\nkl = 4\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="no points for"):
+        handout(ROOT, points)
 
 
 def test_a_students_copy_cannot_make_one(tmp_path, capsys):

@@ -12,7 +12,6 @@ from pathlib import Path
 from harness.errors import UsageError
 from harness.facts import manifest
 from harness.grading import select
-from harness.marks import read_points
 from harness.publish.archive import below, files_in, text
 from harness.publish.handout import FILES, grader
 
@@ -30,9 +29,7 @@ def bundle(root: Path, platform: str, only: Sequence[str] = (), points: Path | N
     """
     if not (root / "reference").is_dir():
         raise UsageError(f"{root / 'reference'}: no such folder; a bundle is made in the whole project")
-    facts = manifest(root / "checks")
-    select(facts, only)
-    read_points(points or root / "checks" / "points.toml", facts)
+    select(manifest(root / "checks"), only)
     level, lay_out = PLATFORMS[platform]
     options = [("--require", level), *(("--only", name) for name in only)]
     files = grader(root, points)

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.facts import manifest
 from harness.grading import DECIDES_NO_MARKS
+from harness.marks import read_points
 from harness.publish.archive import below, files_in, text
 from harness.stubs import generate, given_modules
 
@@ -30,10 +32,14 @@ def handout(root: Path, points: Path | None = None) -> dict[str, bytes]:
 
 
 def grader(root: Path, points: Path | None = None) -> dict[str, bytes]:
-    """What grades, here and in an autograder: the facts without the bank, the harness, the versions, the commands."""
+    """What grades, here and in an autograder: the facts without the bank, the harness, the versions, the commands.
+
+    Raises UsageError if the points are not those of the facts.
+    """
     suite = files_in(root / "checks", ["*.py", "points.toml", "fingerprints.json"])
     given = {name: source.encode() for name, source in given_modules(root / "reference").items()}
     if points:
+        read_points(points, manifest(root / "checks"))
         suite["points.toml"] = text(points)
     harness = files_in(root / "harness", ["**/*"])
     grading = {name: data for name, data in harness.items() if name.split("/")[0] not in DECIDES_NO_MARKS}
