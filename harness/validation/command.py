@@ -110,4 +110,5 @@ class _Lines:
         if now - self._told > NEWS or done == total:
             self._told = now
             left = (now - self._began) / done * (total - done)
-            self._console.print(f"{stage}: {done:,} of {total:,}, about {left:.0f} s left", markup=False)
+            shown = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+            self._console.print(f"{stage}: {done:,} of {total:,}, about {shown} left", markup=False)
