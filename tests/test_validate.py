@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.facts import describe, load, manifest
-from harness.validation.cases import Case, Course, Failure, Finding
+from harness.impl import Timeout
+from harness.validation.cases import Case, Course, Failure, Finding, _patience
 from harness.validation.command import BESIDES, FOLDERS
 from harness.validation.matrix import Block, completed, matrix
 from harness.validation.plan import Plan
@@ -206,6 +207,12 @@ def test_a_fact_whose_witness_lives_is_asked_of_the_next_mistake(course: Course)
     assert plan.further(lives._replace(failed=[Failure(facts[0].name, "failed", "")])) == []
     assert [case.name for case in plan.further(lives)] == ["shapes::squares"]
     assert plan.further(lives) == []  # there is no other
+
+
+def test_an_answer_that_does_not_come_is_given_up() -> None:
+    with pytest.raises(Timeout), _patience(0.05):
+        while True:
+            pass
 
 
 # ---- the record, the page, the command ----

@@ -21,8 +21,8 @@ from harness.local import Local, sources_of
 from harness.tree import Tree
 from harness.variants import Variant, bank
 
-PATIENCE = 4
-"""How many times its own limit a fact may take here, by the clock, whoever answers it."""
+PATIENCE, WAIT = 2, 30
+"""How many times its own limit a fact may take here: of computing time, and by the clock, on a loaded machine."""
 
 MEMORY = 4 << 30
 """Bytes that a worker may hold; a mutant may ask for more than there is."""
@@ -180,7 +180,7 @@ def _ask(case: Case) -> Finding:
         if fact.function != case.function or (case.facts and fact.name not in case.facts):
             continue
         called.clear()
-        with _patience(PATIENCE * fact.seconds):
+        with _patience(fact.seconds):
             verdict = evaluate(fact, worker.checks[fact.id], impl, case.reseed, shrink=case.kind in KEEPS_ALL)
         finding.asked[fact.name] = round(verdict.seconds, 3)
         if case.noting:
@@ -232,16 +232,19 @@ def _noting(called: list[str], own: AnyFunction) -> AnyFunction:
 @contextmanager
 def _patience(seconds: float) -> Iterator[None]:
     """A fact that takes too long ends as a time-out; on Windows it does not."""
-    if not hasattr(signal, "SIGALRM"):
+    if not hasattr(signal, "setitimer"):
         yield
         return
 
     def late(*_: object) -> None:
-        raise Timeout(f"no answer after {seconds:.0f} s")
+        raise Timeout(f"no answer after {PATIENCE} times the limit of {seconds:g} s")
 
-    signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, PATIENCE), (signal.SIGALRM, signal.ITIMER_REAL, WAIT))
+    for name, timer, times in timers:
+        signal.signal(name, late)
+        signal.setitimer(timer, times * seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        for _, timer, _ in timers:
+            signal.setitimer(timer, 0)
