@@ -110,8 +110,13 @@ def unreadable() -> Result:
     )
 
 
-def many(facts: int) -> Result:
+def many(facts: int = 300) -> Result:
     """So many facts that fail, each with long texts."""
     rows = [FunctionMarks("shapes", "double", 0.0, 15.0)]
     failed = [fact(f"n{number}", Outcome.FAILED, text="é`" * 20_000) for number in range(facts)]
     return msgspec.structs.replace(mixed(), functions=rows, facts=failed, score=0.0, max_score=15.0)
+
+
+def many_without_score() -> Result:
+    """As many that fail, and no score."""
+    return msgspec.structs.replace(many(), score=None, complete=False)

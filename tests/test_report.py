@@ -22,10 +22,10 @@ from harness import report, result
 from harness.evaluate import Outcome
 from harness.report import classroom50, github, gradebook, gradescope, junit, prairielearn, words
 from harness.result import Result
-from tests.sample_results import HOSTILE, fact, incomplete, many, mixed, unreadable, whole
+from tests.sample_results import HOSTILE, fact, incomplete, many, many_without_score, mixed, unreadable, whole
 
 SCORED = pytest.mark.parametrize("make", [mixed, whole, unreadable])
-ALL = pytest.mark.parametrize("make", [mixed, whole, unreadable, incomplete, lambda: many(300)])
+ALL = pytest.mark.parametrize("make", [mixed, whole, unreadable, incomplete, many, many_without_score])
 Points = Annotated[float, Meta(ge=0)]
 Count = Annotated[int, Meta(ge=0)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -262,7 +262,7 @@ def test_annotations_are_ours_and_no_more_than_github_shows(make: Callable[[], R
 
 
 def test_annotations_say_how_many_facts_they_leave_out() -> None:
-    assert "::error::291 more facts do not hold" in github.annotations(many(300))
+    assert "::error::291 more facts do not hold" in github.annotations(many())
 
 
 @ALL
@@ -283,7 +283,7 @@ def test_summary_fits_and_keeps_a_submission_in_code_blocks(make: Callable[[], R
 
 
 def test_summary_says_that_there_is_more() -> None:
-    assert "it stands in the report" in github.summary(many(300))
+    assert "it stands in the report" in github.summary(many())
 
 
 def test_what_is_printed_behind_the_fence_is_no_command(capsys: pytest.CaptureFixture[str]) -> None:
