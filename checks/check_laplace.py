@@ -550,11 +550,11 @@ def check_small_calls_are_as_random_as_large_ones(impl, seed):
 @fact(
     function="posterior_samples",
     promise="covariance matrix, symmetric positive definite, of any scale",
-    false_alarm=4 * ALPHA,
+    false_alarm=5 * ALPHA,
     hint="Add nothing to the covariance: tiny and huge variances are right as they are.",
 )
 def check_spread_is_right_at_every_scale(impl, seed):
-    r"""Variances of 1e-12 or 1e12, of very different sizes side by side, and a single dimension are no special cases.
+    r"""Variances of 1e-30 or 1e12, of very different sizes side by side, and a single dimension are no special cases.
 
         c x ~ N(c w, c^2 C)   whenever x ~ N(w, C)
 
@@ -565,7 +565,13 @@ def check_spread_is_right_at_every_scale(impl, seed):
     rng = np.random.default_rng(seed)
     w, cov = np.array([1e3, -2e3, 5e2]), np.array([[1.0, 0.7, 0.1], [0.7, 2.0, -0.3], [0.1, -0.3, 0.4]])
     units = np.array([1e-2, 1.0, 1e2])
-    problems = ((w, 1e-12 * cov), (w, 1e12 * cov), (w, cov * np.outer(units, units)), (w[:1], np.array([[9e-8]])))
+    problems = (
+        (w, 1e-12 * cov),
+        (0 * w, 1e-30 * cov),
+        (w, 1e12 * cov),
+        (w, cov * np.outer(units, units)),
+        (w[:1], np.array([[9e-8]])),
+    )
     for mean, spread in problems:
         design = gaussian_sample(len(mean), detects=1.1)
         draws = array(impl.laplace.posterior_samples(mean, spread, design.n, rng), (design.n, len(mean)))

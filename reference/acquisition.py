@@ -62,7 +62,7 @@ def acquisition_scores(
     U = _matrix("U", U, len(w))
     if rule == "dopt":
         z = U @ w
-        variance = np.maximum(np.einsum("ij,ij->i", U @ _covariance(cov, len(w)), U), 0.0)  # of the logit u . w
+        variance = np.einsum("ij,ij->i", U @ _covariance(cov, len(w)), U)  # of the logit u . w
         return np.log1p(sigmoid(z) * sigmoid(-z) * variance)
     samples = posterior_samples(w, cov, _N_SAMPLES, rng) if samples is None else _matrix("samples", samples, len(w))
     if len(samples) == 0:
@@ -71,7 +71,7 @@ def acquisition_scores(
     for start in range(0, len(U), _BLOCK):
         block = slice(start, start + _BLOCK)
         mean_p[block], mean_entropy[block] = _means(samples @ U[block].T)
-    return np.clip(_entropy(mean_p) - mean_entropy, 0.0, np.log(2.0))
+    return np.maximum(_entropy(mean_p) - mean_entropy, 0.0)
 
 
 def _means(z: Array) -> tuple[Array, Array]:

@@ -242,7 +242,7 @@ def _distinct_questions(X: Array, a: Indices, b: Indices) -> tuple[Array, Indice
     """
     replies, reply = np.unique([a, b], return_inverse=True)
     kinds, kind = np.unique(X[replies], axis=0, return_inverse=True)
-    first, second = kind[reply].reshape(2, -1)
+    first, second = kind[reply]
     pairs, row_of = np.unique(np.minimum(first, second) * len(kinds) + np.maximum(first, second), return_inverse=True)
     return kinds[pairs // len(kinds)] - kinds[pairs % len(kinds)], row_of
 

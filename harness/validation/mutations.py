@@ -126,8 +126,8 @@ def _other_calls(call: cst.Call, modules: set[str]) -> Iterator[cst.CSTNode]:
             yield call.with_changes(args=[*args[:index], *swapped, *args[index + 2 :]])
     if name == "range":
         for index, arg in enumerate(args):
-            for other in () if _is_number(arg.value) else _one_off(arg.value):
-                yield call.with_changes(args=[*args[:index], arg.with_changes(value=other), *args[index + 1 :]])
+            for near in () if _is_number(arg.value) else _one_off(arg.value):
+                yield call.with_changes(args=[*args[:index], arg.with_changes(value=near), *args[index + 1 :]])
 
 
 def _instead(operator: cst.CSTNode) -> Iterator[cst.CSTNode]:
