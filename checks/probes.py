@@ -125,18 +125,20 @@ def dpo_loss():
 
 
 def train_dpo():
-    q, four = np.array([0.5, 0.2, 0.3]), np.array([0.4, 0.2, 0.1, 0.3])
-    yield Probe((q, *PAIRS, 0.6), {"steps": 15}, digits=4)
-    yield Probe((q, *PAIRS[:, :7], 1.4), {"steps": 30, "lr": 0.1}, digits=4)
-    yield Probe((q, *PAIRS, 1.0), {"steps": 700}, digits=2)
-    yield Probe((four, *PAIRS, 0.6), {"steps": 15}, digits=4, extreme=True)
-    yield Probe((np.array([0.5, 0.0, 0.5]), np.array([0, 2, 0]), np.array([2, 0, 2]), 0.9), {"steps": 15}, digits=4,
-                extreme=True)  # fmt: skip
-    yield Probe((q, *np.repeat(PAIRS, 150, axis=1), 0.6), {"steps": 15}, digits=4, extreme=True)
-    yield Probe((q, np.array([1, 1]), np.array([0, 2]), 2.0), {"steps": 150}, digits=4, extreme=True)
+    q = np.array([0.5, 0.2, 0.3])
+    once, twice = (np.array([0, 1]), np.array([1, 0])), (np.array([0, 0, 2]), np.array([2, 2, 0]))
+    yield Probe((q, *PAIRS, 0.7), {"steps": 1200}, digits=2)
+    yield Probe((q, *PAIRS[:, :7], 1.6), {"steps": 1200}, digits=2)
+    yield Probe((q, *PAIRS, 0.6), {"steps": 15}, digits=4, path=True)
+    yield Probe((q, *PAIRS[:, :7], 1.4), {"steps": 30, "lr": 0.1}, digits=4, path=True)
+    yield Probe((np.array([0.4, 0.2, 0.1, 0.3]), *twice, 0.6), {"steps": 400}, digits=2, extreme=True)
+    yield Probe((np.array([0.5, 0.0, 0.5]), *twice, 0.9), {"steps": 400}, digits=2, extreme=True)
+    yield Probe((q, *np.repeat(PAIRS, 150, axis=1), 0.6), {"steps": 15}, digits=4, path=True)
+    yield Probe((q, np.array([1, 1]), np.array([0, 2]), 2.0), {"steps": 150}, digits=4, path=True)
     yield Probe((q, *PAIRS, 0.6), {"steps": 0}, digits=6, extreme=True)
-    yield Probe((q, *PAIRS, 0.6), {"steps": 230, "record": []}, digits=3, extreme=True)
-    yield Probe((q, *PAIRS, 0.6), {"steps": 200, "record": []}, digits=3, extreme=True)
+    for steps in (200, 230):  # each wins once: the policy stays where it is, whatever the optimiser
+        yield Probe((q, *once, 0.6), {"steps": steps, "record": []}, digits=5, extreme=True)
+    yield Probe((q, *PAIRS, 0.6), {"steps": 230, "record": []}, digits=3, path=True)
     yield Probe((q, *PAIRS, 0.6), {"steps": 2}, how="changes", extreme=True)
 
 
@@ -180,12 +182,14 @@ def best_of_n_kl():
 
 
 def fit_reward_model():
-    yield Probe((*PAIRS, 3), {"l2": 0.01, "steps": 60}, digits=4)
-    yield Probe((*PAIRS[:, :7], 4), {"l2": 0.3, "steps": 40, "lr": 0.05}, digits=4)
+    chain = np.array([0, 1, 2, 0, 1]), np.array([1, 2, 3, 2, 3])
     yield Probe((*PAIRS, 3), {"l2": 0.05}, digits=2)
-    yield Probe((np.array([0, 0, 2]), np.array([2, 2, 2]), 4), {"l2": 0.1, "steps": 30}, digits=4, extreme=True)
-    yield Probe((np.array([0, 1, 2, 0, 1]), np.array([1, 2, 3, 2, 3]), 5), {"l2": 3e-4}, digits=1, extreme=True)
-    yield Probe((*PAIRS, 3), {"steps": 0}, digits=6, extreme=True)
+    yield Probe((*PAIRS[:, :7], 4), {"l2": 0.3}, digits=2)
+    yield Probe((*PAIRS, 3), {"l2": 0.01, "steps": 60}, digits=4, path=True)
+    yield Probe((*PAIRS[:, :7], 4), {"l2": 0.3, "steps": 40, "lr": 0.05}, digits=4, path=True)
+    yield Probe((np.array([0, 0, 2]), np.array([2, 2, 2]), 4), {"l2": 0.1}, digits=2, extreme=True)
+    yield Probe((*chain, 5), {"l2": 3e-4}, digits=1, extreme=True)
+    yield Probe((*PAIRS, 3), {"steps": 0}, digits=6, path=True)
     yield Probe((*PAIRS, 3), {"steps": 2}, how="changes", extreme=True)
 
 
@@ -260,13 +264,22 @@ def acquisition_scores():
 
 
 def pick_batch():
+    rng = np.random.default_rng
+    for seed, pool in ((4, [3, 7, 1, 11, 5]), (5, [2, 9, 4, 0])):  # 3,000 candidates are all there are
+        world = ordinary_world(rng(17))
+        yield Probe(("dopt", world, np.array(pool), MEAN, COV, 4, rng(seed)), view=unordered)
+    world = ordinary_world(rng(18))
+    yield Probe(("dopt", world, np.array([2, 2, 2]), MEAN, COV, 2, rng(1)), view=unordered, extreme=True)
+    yield Probe(("thompson", world, np.array([2, 4]), MEAN, COV, 2, rng(1)), extreme=True)
     for rule, seed in (("dopt", 4), ("bald", 6), ("random", 8)):
-        world = ordinary_world(np.random.default_rng(17))
-        pool = np.array([3, 7, 1, 11, 3, 5])
-        yield Probe((rule, world, pool, MEAN, COV, 4, np.random.default_rng(seed)))
-    world = ordinary_world(np.random.default_rng(18))
-    yield Probe(("dopt", world, np.array([2, 2, 2]), MEAN, COV, 2, np.random.default_rng(1)), extreme=True)
-    yield Probe(("thompson", world, np.array([2, 4]), MEAN, COV, 2, np.random.default_rng(1)), extreme=True)
+        world, pool = ordinary_world(rng(17)), np.array([3, 7, 1, 11, 3, 5])
+        yield Probe((rule, world, pool, MEAN, COV, 4, rng(seed)), path=True)
+
+
+def unordered(batch):
+    """The pairs in the order of their choice; which reply of a pair is called A is free."""
+    a, b = batch
+    return np.sort(np.stack([np.asarray(a), np.asarray(b)]), axis=0)
 
 
 def pick_double_thompson():
@@ -281,10 +294,19 @@ def pick_double_thompson():
 
 def run():
     sizes = {"rounds": 2, "per": 3, "warmup": 5, "pool_size": 8}
-    for strategy, rep in (("offline_random", 0), ("online_dts", 1), ("online_dopt", 2)):
-        yield Probe((ordinary_world(np.random.default_rng(21)), strategy, rep), sizes)
-    yield Probe((ordinary_world(np.random.default_rng(21)), "online_bald", 0), sizes, extreme=True)
-    yield Probe((ordinary_world(np.random.default_rng(21)), "thompson", 0), sizes, extreme=True)
+    rng = np.random.default_rng
+    yield Probe((ordinary_world(rng(21)), "online_random", 3), sizes, view=what_is_reported)
+    yield Probe((ordinary_world(rng(21)), "offline_dopt", 4), sizes | {"rounds": 0}, view=what_is_reported)
+    yield Probe((ordinary_world(rng(21)), "thompson", 0), sizes, extreme=True)
+    yield Probe((ordinary_world(rng(21)), "thompson", 0), sizes | {"rounds": 0}, extreme=True)
+    for strategy, rep in (("offline_random", 0), ("online_dts", 1), ("online_dopt", 2), ("online_bald", 0)):
+        yield Probe((ordinary_world(rng(21)), strategy, rep), sizes, path=True)
+
+
+def what_is_reported(report):
+    """Numbers of labels, and where there is no number."""
+    return {labels: [len(entry), *np.isnan(np.asarray(entry, dtype=np.float64)).tolist()] for labels, entry in
+            report.items()}  # fmt: skip
 
 
 PROBES: dict[str, Callable[[], Iterator[Probe]]] = {

@@ -6,6 +6,7 @@ long for every day. Where it has none of a mistake, what the file says stays.
 
 import os
 import signal
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -125,7 +126,7 @@ def _prints(course: Course, fact: Fact) -> Prints:
     """The prints of one function, without facts."""
     mistakes = [variant for variant in bank(course.mistakes) if variant.function == fact.function]
     right = [variant for variant in bank(course.right_answers) if variant.function == fact.function]
-    known = [_asked(course, fact, variant) for variant in (None, *right)]
+    known = [asked(course, fact, variant) for variant in (None, *right)]
     return Prints(
         right=[sorted(set(digests)) for digests in zip(*known, strict=True)],
         mistakes=[_print(course, fact, variant) for variant in mistakes],
@@ -134,14 +135,14 @@ def _prints(course: Course, fact: Fact) -> Prints:
 
 def _print(course: Course, fact: Fact, variant: Variant) -> Fingerprint:
     """Answers that differ from run to run tell nothing."""
-    first, again = (_asked(course, fact, variant, seed) for seed in (0, 1))
+    first, again = (asked(course, fact, variant, seed) for seed in (0, 1))
     answers = [one if one == other else probes.NO_ANSWER for one, other in zip(first, again, strict=True)]
     name = variant.identifier.rpartition("::")[2]
     assert variant.severity is not None
     return Fingerprint(name, variant.says, variant.severity, answers, [])
 
 
-def _asked(course: Course, fact: Fact, variant: Variant | None, seed: int = 0) -> list[str]:
+def asked(course: Course, fact: Fact, variant: Variant | None, seed: int = 0) -> list[str]:
     replaced = {(fact.module, fact.function): lambda own: variant.answer} if variant else {}
     owners = {fact.function: fact.module}
     impl = Impl(Local(sources_of(course.reference), replaced=replaced), owners)
@@ -152,6 +153,7 @@ def _asked(course: Course, fact: Fact, variant: Variant | None, seed: int = 0) -
     signal.signal(signal.SIGPROF, late)
     signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
-        return probes.answers(impl, fact, probes.load(course.suite).by_function[fact.function], seed=seed)
+        with warnings.catch_warnings(action="ignore"):  # whoever asks may have made errors of them
+            return probes.answers(impl, fact, probes.load(course.suite).by_function[fact.function], seed=seed)
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

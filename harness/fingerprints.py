@@ -65,18 +65,25 @@ def read(suite: Path) -> Fingerprints:
 def by_answers(prints: Prints, probes: Sequence[Probe], answers: Sequence[str]) -> Fingerprint | None:
     """The mistake whose answers these are; None if they are right, or those of several mistakes as much as of one.
 
-    All ordinary probes must agree and most of all; at least two, and one of them where the mistake is wrong.
+    All ordinary probes must agree and most of all; at least two, and one of them where the mistake is wrong. Those that
+    depend on what is free need not, where there are others.
     """
     if len(answers) != len(probes) or _right_everywhere(prints, answers):
         return None
     best: list[Fingerprint] = []
     most = 0
+    firm = [not probe.path for probe in probes]
+    if not any(sure and not probe.extreme for sure, probe in zip(firm, probes, strict=True)):
+        firm = [True] * len(probes)
     for mistake in prints.mistakes:
         agreed = [agree(own, other) for own, other in zip(mistake.answers, answers, strict=True)]
         wrong = [not _known(answer, right) for answer, right in zip(mistake.answers, prints.right, strict=True)]
-        ordinary = all(same for same, probe in zip(agreed, probes, strict=True) if not probe.extreme)
+        ordinary = all(
+            same for same, sure, probe in zip(agreed, firm, probes, strict=True) if sure and not probe.extreme
+        )
         tells = any(same and off for same, off in zip(agreed, wrong, strict=True))
-        if not (ordinary and tells and sum(agreed) >= max(2, MOST_OF * len(probes), most)):
+        enough = sum(same for same, sure in zip(agreed, firm, strict=True) if sure) >= max(2, MOST_OF * sum(firm))
+        if not (ordinary and tells and enough and sum(agreed) >= most):
             continue
         if sum(agreed) > most:
             best, most = [], sum(agreed)

@@ -30,7 +30,9 @@ NO_ANSWER = ""
 class Probe(NamedTuple):
     """A call of the function. how, wrt, keep: as in `Impl.invoke`. part: the one that counts, of several values.
 
-    digits: of an answer that count; those after the point below 1. extreme: at ties, zeros and other edges.
+    digits: of an answer that count; those after the point below 1. view: what of it counts, however it was found.
+    extreme: at ties, zeros and other edges. path: the answer depends on what is free, the path of an optimiser or the
+    order of draws; it speaks for a mistake that is met, never against one that is not.
     """
 
     arguments: tuple[Any, ...]
@@ -40,7 +42,9 @@ class Probe(NamedTuple):
     keep: tuple[int, ...] = ()
     part: int | None = None
     digits: int = 9
+    view: Callable[[Any], Any] | None = None
     extreme: bool = False
+    path: bool = False
 
 
 class Probes(NamedTuple):
@@ -90,6 +94,11 @@ def _answer(impl: Impl, fact: Fact, probe: Probe) -> str:
     given = (*probe.arguments, *probe.keywords.values())
     written = [item for item in given if type(item) is list]
     moved = [item.bit_generator.state != before for item, before in zip(given, states, strict=True) if before]
+    if probe.view:
+        try:
+            return digest(probe.view(value), probe.digits)
+        except (TypeError, ValueError, IndexError, KeyError, AttributeError):
+            return digest("unlike an answer", probe.digits)
     return digest([value if probe.part is None else value[probe.part], written, moved], probe.digits)
 
 
