@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.evaluate import Outcome, evaluate
 from harness.facts import describe, load, manifest
-from harness.impl import Timeout
+from harness.impl import Impl, Timeout
+from harness.local import Local
 from harness.validation.cases import Case, Course, Failure, Finding, _patience
 from harness.validation.command import BESIDES, FOLDERS
 from harness.validation.matrix import Block, completed, matrix
@@ -207,6 +209,15 @@ def test_a_fact_whose_witness_lives_is_asked_of_the_next_mistake(course: Course)
     assert plan.further(lives._replace(failed=[Failure(facts[0].name, "failed", "")])) == []
     assert [case.name for case in plan.further(lives)] == ["shapes::squares"]
     assert plan.further(lives) == []  # there is no other
+
+
+def test_without_shrinking_the_verdict_is_the_same_and_the_input_another(course: Course) -> None:
+    checks = load(course.suite)
+    (fact,) = (describe(name, check) for name, check in checks.items() if name.endswith("is_x_plus_x"))
+    impl = Impl(Local({"shapes": RIGHT.replace("np.asarray(x) + x", "np.asarray(x) * 3").encode()}), {})
+    smallest, first = (evaluate(fact, checks[fact.id], impl, shrink=shrink) for shrink in (True, False))
+    assert smallest.outcome is first.outcome is Outcome.FAILED
+    assert len(smallest.evidence.input) < len(first.evidence.input)
 
 
 def test_an_answer_that_does_not_come_is_given_up() -> None:
