@@ -217,7 +217,7 @@ def test_without_shrinking_the_verdict_is_the_same_and_the_input_another(course:
     impl = Impl(Local({"shapes": RIGHT.replace("np.asarray(x) + x", "np.asarray(x) * 3").encode()}), {})
     smallest, first = (evaluate(fact, checks[fact.id], impl, shrink=shrink) for shrink in (True, False))
     assert smallest.outcome is first.outcome is Outcome.FAILED
-    assert len(smallest.evidence.input) < len(first.evidence.input)
+    assert smallest.evidence.input != first.evidence.input
 
 
 def test_an_answer_that_does_not_come_is_given_up() -> None:
