@@ -22,7 +22,7 @@ from harness.impl import Call, Crashed, Impl, Raised, Timeout, Todo
 from harness.replay import snippet
 from harness.shown import Compared, shown, shown_call, side_by_side
 from harness.text import inert
-from harness.tolerance import Contradiction
+from harness.tolerance import Contradiction, close
 
 
 class Outcome(StrEnum):
@@ -99,6 +99,7 @@ class _Seen(NamedTuple):
     error: Contradiction | Raised
     call: Call | None
     how: tuple[str, int, tuple[int, ...]]
+    dtype: str = ""
 
 
 class _Enough(BaseException):
@@ -148,7 +149,7 @@ def _verdict(fact: Fact, check: Check, impl: Impl, reseed: int, shrink: bool, fo
             return _failed(found[-1], impl)
         return _ended(ended, impl)
     except (Contradiction, Raised) as error:
-        return _failed(_Seen(error, impl.last, impl.last_how), impl)
+        return _failed(_Seen(error, impl.last, impl.last_how, impl.last_dtype), impl)
     except hypothesis.errors.FlakyFailure:
         message = "two answers for one input: the answer depends on more than the arguments"
         return Verdict(Outcome.FAILED, Evidence(message, input=_input(impl)), _replay(impl))
@@ -184,8 +185,24 @@ def _failed(seen: _Seen, impl: Impl) -> Verdict:
     else:
         compared = side_by_side(error.got, error.expected, error.within)
     message = f"{error.message} ({compared.note})" if compared.note else error.message
+    if seen.dtype in NARROW and _nearly(error):
+        message += f"\nthe answer is {seen.dtype}, which keeps {NARROW[seen.dtype]} digits: compute in float64"
     evidence = Evidence(message, _input(impl), compared.expected, compared.got, compared.differs)
     return Verdict(Outcome.FAILED, evidence, _replay(impl))
+
+
+NARROW = {"float16": "three", "float32": "seven"}
+"""Digits that are kept."""
+
+
+def _nearly(error: Contradiction) -> bool:
+    """Whether an answer may be wrong by rounding alone."""
+    if error.expected is None:
+        return True
+    try:
+        return bool(close(error.got, error.expected, 1e-3).all())  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
 
 
 GENERATORS = {
@@ -231,7 +248,7 @@ def _noting_failures(check: Check, impl: Impl, found: list[_Seen], shrink: bool)
         try:
             inner(*arguments, **keywords)
         except (Contradiction, Raised) as error:
-            found[:] = [_Seen(error, impl.last, impl.last_how)]
+            found[:] = [_Seen(error, impl.last, impl.last_how, impl.last_dtype)]
             if not shrink:
                 raise _Enough from None
             raise

@@ -146,6 +146,7 @@ class Impl:
         self.backend, self._owners = backend, owners
         self.last: Call | None = None  # the latest call, for the evidence of a failure
         self.last_how: tuple[str, int, tuple[int, ...]] = ("call", 0, ())
+        self.last_dtype = ""  # of its answer, if that is an array or a NumPy scalar
 
     def __getattr__(self, module: str) -> Module:
         if module.startswith("_"):
@@ -165,8 +166,10 @@ class Impl:
             tuple(_as_given(value) for value in call.arguments),
             {name: _as_given(value) for name, value in call.keywords.items()},
         )
-        self.last_how = (how, wrt, keep)
-        return self.backend.invoke(how, call, wrt, keep)
+        self.last_how, self.last_dtype = (how, wrt, keep), ""
+        value = self.backend.invoke(how, call, wrt, keep)
+        self.last_dtype = str(getattr(value, "dtype", ""))
+        return value
 
     def value_and_grad(
         self, function: str, *arguments: Any, wrt: int = 0, keep: tuple[int, ...] = (), **keywords: Any

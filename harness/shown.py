@@ -93,7 +93,7 @@ def side_by_side(got: Any, expected: Any, within: float) -> Compared:
         ", ".join(column.label + column.got.rjust(column.width) for column in chosen),
         ", ".join(column.label + column.expected.rjust(column.width) for column in chosen),
         _carets(chosen, 1),
-        f"{off.sum():,} of {off.size:,} entries differ" if not off.all() else f"{off.size:,} entries",
+        f"{off.sum():,} of {off.size:,} entries differ" if not off.all() else "",
     )
 
 

@@ -1,5 +1,6 @@
 """One fact on one implementation: every way in which an answer can be right, wrong or odd."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from harness.evaluate import Outcome, Verdict, evaluate
 from harness.facts import Check, SuiteError, describe, fact, parse_docstring, seed_of
 from harness.impl import BadReturn, Impl, Raised, Todo
 from harness.local import Local, sources_of
+from harness.sandbox.backend import Confined
+from harness.sandbox.forked import Forked
 from harness.statistics import spend
 from harness.tolerance import assert_exact, assert_leaves_arguments_alone, assert_raises_value_error
 from tests.small_course import RIGHT, STUBS, write_tree
@@ -49,7 +52,11 @@ def doubles(impl) -> None:
             Outcome.TODO,
             "helper is still to be written",
         ),
-        ("raise ValueError('x: no')", Outcome.FAILED, "ValueError: x: no\n  shapes.py, line 2\n    raise ValueError('x: no')"),
+        (
+            "raise ValueError('x: no')",
+            Outcome.FAILED,
+            "ValueError: x: no\n  shapes.py, line 2\n    raise ValueError('x: no')",
+        ),
         ("raise SystemExit", Outcome.FAILED, "SystemExit"),
         ("raise GeneratorExit", Outcome.FAILED, "GeneratorExit"),
         ("import unittest; raise unittest.SkipTest('no')", Outcome.FAILED, "SkipTest"),
@@ -248,3 +255,101 @@ def test_a_fact_needs_a_title_and_a_source(text: str) -> None:
 
 def test_seeds_differ_by_fact_and_by_reseed() -> None:
     assert len({seed_of(name, reseed) for name in ("a", "b") for reseed in (0, 1, 2)}) == 6
+
+
+def narrow(x, dtype: str) -> str:
+    return f"import numpy as np\ndef double(x): return (np.asarray(x) + {x}).astype('{dtype}')"
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("def double(x): return list(x)", "got a list: `np.array(...)` makes an array of it"),
+        ("import torch\ndef double(x): return torch.tensor(x)", "got a Tensor: `.detach().numpy()` makes an array"),
+        (narrow("x", "float32"), "the answer is float32, which keeps seven digits: compute in float64"),
+        (narrow("x", "float16"), "the answer is float16, which keeps three digits: compute in float64"),
+        ("def double(x):\n    x[:] = 3.0\n    return x[:1].repeat(2)", "the values differ"),
+        ("def double(x): return x[::-1]", "the answer is a view of the argument `x`: return a new array"),
+        ("def doble(x): return x + x", "shapes.py defines no function double; it has doble"),
+        ("def double(x): return x * float('nan')", "the answer contains NaN"),
+        ("def double(x): return x[:, None]", "expected shape (2,), got shape (2, 1)"),
+    ],
+    ids=repr,
+)
+def test_each_kind_of_wrong_answer_has_its_own_sentence(make: Make, source: str, says: str) -> None:
+    def thirds(impl) -> None:
+        x = np.array([1.0, 2.0]) / 3
+        assert_exact(impl.shapes.double(x), x + x)
+
+    assert says in ask(make(source), thirds).evidence.message
+
+
+def test_float32_is_not_blamed_for_another_mistake(make: Make) -> None:
+    assert "float32" not in ask(make(narrow("1", "float32")), doubles).evidence.message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="confinement is Linux's")
+@pytest.mark.parametrize(
+    ("draw", "says"),
+    [
+        ("np.random.rand(n)", "NumPy's global generator (np.random.…) was used: all randomness comes from `rng`"),
+        ("np.array([random.random() for _ in range(n)])", "the global generator of `random` was used"),
+        ("torch.rand(n).numpy()", "PyTorch's global generator was used"),
+        ("np.random.default_rng().random(n)", "the same seed gave other draws"),
+    ],
+    ids=repr,
+)
+def test_a_global_generator_is_named(draw: str, says: str) -> None:
+    def repeats(impl) -> None:
+        first, again = (impl.shapes.coin(3, np.random.default_rng(5)) for _ in range(2))
+        assert_exact(first, again, "the same seed gave other draws")
+
+    source = f"import random\nimport numpy as np\nimport torch\ndef coin(n, rng): return {draw}"
+    with Forked() as client:
+        verdict = ask(Impl(Confined(client, {"shapes": source.encode()}, {}, OWNERS, None), OWNERS), repeats)
+    assert says in verdict.evidence.message
+
+
+@pytest.mark.parametrize(
+    ("source", "pointed"),
+    [
+        ("def double(x):\n    return (x", "shapes.py, line 2\n    return (x\n           ^"),
+        ("def double(x):\n    return x + 1 / 0 + 2", "line 2\n    return x + 1 / 0 + 2\n               ^^^^^"),
+        (
+            "def double(x):\n    β = 1; return x @ [β] / 0",
+            "line 2\n    β = 1; return x @ [β] / 0\n                  ^^^^^^^",
+        ),
+        ("def double(x):\n    return (x +\n      None)", "line 2\n    return (x +\n            ^^^"),
+        (f"def double(x):\n    return [{'x, ' * 60}1 / 0]", "x, 1 / 0"),
+        ("import nowhere", "shapes.py, line 1\n    import nowhere"),
+        ("from shapes import nothing", "shapes.py, line 1\n    from shapes import nothing"),
+    ],
+    ids=repr,
+)
+def test_an_exception_is_pointed_out_in_the_students_line(make: Make, source: str, pointed: str) -> None:
+    message = ask(make(source), doubles).evidence.message
+    assert pointed in message
+    assert max(map(len, message.splitlines()[1:])) <= 62
+
+
+@pytest.mark.parametrize(
+    ("source", "cause"),
+    [
+        ("import nowhere", "shapes.py"),
+        ("def double(x", "shapes.py"),
+        ("1 / 0", "shapes.py"),
+        ("x = 1", "shapes.double"),
+        ("def double(x): return x / nothing", ""),
+        ("def double(x):\n    import nowhere", ""),
+    ],
+    ids=repr,
+)
+def test_what_keeps_a_function_from_being_asked_is_its_cause(make: Make, source: str, cause: str) -> None:
+    assert ask(make(source), doubles).evidence.cause == cause
+
+
+def test_an_import_that_fails_in_another_module_is_that_modules(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path / "tree", "from .other import k\ndef double(x): return k", other="k = (")
+    evidence = ask(here(tree), doubles).evidence
+    assert evidence.cause == "other.py"
+    assert "shapes.py, line 1: from .other import k" in evidence.message

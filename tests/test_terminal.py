@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +33,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def fact(name: str, function: str = "double", outcome: Outcome = Outcome.FAILED, **fields) -> FactResult:
-    values = {
+    values: dict[str, Any] = {
         "id": f"checks/check_shapes.py::{name}",
         "module": "shapes",
         "function": function,
