@@ -18,6 +18,9 @@ DECIDE = (
 )  # fmt: skip
 """The modules of this package that decide a verdict of a deep run."""
 
+REPORTED = ("curves.py", "probes.py")
+"""What stands beside the facts and decides no verdict: what reports draw, and by what they name a mistake."""
+
 
 class Environment(msgspec.Struct, frozen=True):
     """Where a deep run was made."""
@@ -102,7 +105,7 @@ def digest(course: Course) -> str:
     """Of the facts, the banks, the reference, the versions of the libraries, and the modules here that decide."""
     root = course.suite.resolve().parent
     folders = (course.suite, course.reference, course.right_answers)
-    files = {path for folder in folders for path in folder.resolve().rglob("*.py")}
+    files = {path for folder in folders for path in folder.resolve().rglob("*.py") if path.name not in REPORTED}
     files |= {course.mistakes.resolve() / path.name for path in course.mistakes.glob("*.py")}
     harness = Path(__file__).parent.parent
     named = {_name(path, root): path for path in [*files, root / "constraints.txt"] if path.is_file()}
