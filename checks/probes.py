@@ -272,8 +272,8 @@ def pick_batch():
     yield Probe(("dopt", world, np.array([2, 2, 2]), MEAN, COV, 2, rng(1)), view=unordered, extreme=True)
     yield Probe(("thompson", world, np.array([2, 4]), MEAN, COV, 2, rng(1)), extreme=True)
     for rule, seed in (("dopt", 4), ("bald", 6), ("random", 8)):
-        world, pool = ordinary_world(rng(17)), np.array([3, 7, 1, 11, 3, 5])
-        yield Probe((rule, world, pool, MEAN, COV, 4, rng(seed)), path=True)
+        world = ordinary_world(rng(17))
+        yield Probe((rule, world, np.array([3, 7, 1, 11, 3, 5]), MEAN, COV, 4, rng(seed)), path=True)
 
 
 def unordered(batch):
@@ -296,7 +296,9 @@ def run():
     sizes = {"rounds": 2, "per": 3, "warmup": 5, "pool_size": 8}
     rng = np.random.default_rng
     yield Probe((ordinary_world(rng(21)), "online_random", 3), sizes, view=what_is_reported)
-    yield Probe((ordinary_world(rng(21)), "offline_dopt", 4), sizes | {"rounds": 0}, view=what_is_reported)
+    yield Probe((ordinary_world(rng(21)), "online_bald", 4), sizes | {"rounds": 1}, view=what_is_reported)
+    yield Probe((ordinary_world(rng(21)), "offline_random", 3), {"per": 2, "pool_size": 6}, view=what_is_reported)
+    yield Probe((ordinary_world(rng(21)), "offline_random", 3), sizes | {"rounds": 0}, view=what_is_reported)
     yield Probe((ordinary_world(rng(21)), "thompson", 0), sizes, extreme=True)
     yield Probe((ordinary_world(rng(21)), "thompson", 0), sizes | {"rounds": 0}, extreme=True)
     for strategy, rep in (("offline_random", 0), ("online_dts", 1), ("online_dopt", 2), ("online_bald", 0)):

@@ -20,7 +20,7 @@ from harness.facts import Fact
 from harness.fingerprints import Fingerprint, Fingerprints, Prints
 from harness.impl import Impl, Timeout
 from harness.local import Local, sources_of
-from harness.validation.matrix import Block
+from harness.validation.matrix import UNASKED, Block
 from harness.variants import Variant, bank
 
 PATIENCE = 60.0
@@ -102,7 +102,8 @@ def _recorded(path: Path) -> dict[str, Block]:
 
 def _with_facts(prints: Prints, before: Prints | None, block: Block | None) -> Prints:
     kept = {mistake.name: mistake.fails for mistake in before.mistakes} if before else {}
-    rows = {name.rpartition("::")[2]: block.killers(name) for name in block.rows} if block else {}
+    known = [name for name, row in block.rows.items() if UNASKED not in row] if block else []
+    rows = {name.rpartition("::")[2]: block.killers(name) for name in known} if block else {}
     mistakes = [
         msgspec.structs.replace(mistake, fails=rows.get(mistake.name, kept.get(mistake.name, [])))
         for mistake in prints.mistakes

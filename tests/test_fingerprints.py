@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import facts as suite_facts
@@ -87,8 +87,7 @@ def test_no_right_answer_is_named_and_the_file_is_up_to_date(function: str) -> N
 
 @given(st.floats(allow_nan=False), st.floats(-1, 1))
 def test_numbers_that_differ_by_rounding_agree(x: float, noise: float) -> None:
-    near = x + noise * 1e-12 * max(1.0, abs(x))
-    assume(np.isfinite(near))
+    near = x * (1 + noise * 1e-12) + noise * 1e-12 if abs(x) < 1e300 else x
     assert agree(digest(x, 9), digest(near, 9))
     assert agree(digest(np.array([x, 1.0]), 9), digest(np.array([near, 1.0]), 9))
 
