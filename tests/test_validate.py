@@ -288,7 +288,7 @@ def test_a_deep_run_is_recorded_and_holds_until_something_changes(course: Course
     stale = command(course)
     assert stale.returncode == 1
     assert "have changed since the deep run" in stale.stdout
-    assert "1 things fall short" in stale.stdout
+    assert "one thing falls short" in stale.stdout
 
 
 def test_a_course_without_its_record_falls_short(course: Course) -> None:

@@ -69,7 +69,8 @@ def _strips(block: Block, rows: list[FactRow]) -> Iterator[Strip]:
     for position, row in enumerate(rows):
         marks = [block.rows[mistake][position] for mistake in mistakes]
         paths = {mark: _path(marks, mark) for mark in SHAPES if mark in marks}
-        says = f"kills {row.kills} of {len(marks)} mistakes, {row.alone} of them alone"
+        says = f"kills {row.kills} of {len(marks)} mistakes"
+        says += f", {row.alone} of them alone" if row.alone is not None else ""
         counts = {"took too long": marks.count(LATE), "not asked": marks.count(UNASKED)}
         says += "".join(f"; {count} {what}" for what, count in counts.items() if count)
         yield Strip(row, len(marks), paths, says)

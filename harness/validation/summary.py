@@ -11,7 +11,7 @@ from harness.validation.tables import function_rows, prunable
 def summary(proof: Proof) -> RenderableType:
     """What was asked of each function, everything that falls short, and the verdict."""
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("function", "facts", "mistakes that die", "right answers that live", "mutants that die"):
+    for heading in ("function", "facts", "mistakes\nthat die", "right answers\nthat live", "mutants\nthat die"):
         grid.add_column(heading, no_wrap=True, justify="left" if heading == "function" else "right")
     for row in function_rows(proof):
         grid.add_row(row.function, str(row.facts), *map(str, (row.mistakes, row.answers, row.mutants)))
@@ -25,7 +25,8 @@ def summary(proof: Proof) -> RenderableType:
     if proof.record:
         lines.append(f"deep run of {proof.record.date}: {_mutants(proof)}")
     short = proof.falls_short
-    verdict = f"The proof does not hold: {len(short)} things fall short." if short else "The proof holds."
+    count = "one thing falls" if len(short) == 1 else f"{len(short)} things fall"
+    verdict = f"The proof does not hold: {count} short." if short else "The proof holds."
     return Group(
         grid,
         Text(),

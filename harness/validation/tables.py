@@ -31,20 +31,21 @@ class FunctionRow(NamedTuple):
 
 
 class FactRow(NamedTuple):
-    """One fact: how many mistakes it kills, and how many no other fact kills."""
+    """One fact: how many mistakes it kills, and how many no other fact kills; None if not every fact was asked."""
 
     name: str
     function: str
     defines: bool
     kills: int
-    alone: int
+    alone: int | None
 
 
 class MistakeRow(NamedTuple):
-    """One mistake, and the facts that kill it."""
+    """One mistake, and the facts that kill it; `asked` says whether all were asked."""
 
     variant: Variant
     killers: list[str]
+    asked: bool
 
 
 def function_rows(proof: Proof) -> list[FunctionRow]:
@@ -69,12 +70,12 @@ def function_rows(proof: Proof) -> list[FunctionRow]:
 
 def fact_rows(proof: Proof) -> list[FactRow]:
     """A row for each fact that was asked."""
-    kills = {function: (block.kills(), block.alone()) for function, block in proof.matrix.items()}
-    return [
-        FactRow(fact.name, fact.function, fact.defines, kills[fact.function][0][fact.name],
-                kills[fact.function][1][fact.name])
-        for fact in proof.facts
-    ]  # fmt: skip
+    rows = []
+    for fact in proof.facts:
+        block = proof.matrix[fact.function]
+        alone = block.alone()[fact.name] if block.complete else None
+        rows.append(FactRow(fact.name, fact.function, fact.defines, block.kills()[fact.name], alone))
+    return rows
 
 
 def prunable(proof: Proof) -> list[FactRow] | None:
@@ -90,7 +91,11 @@ def prunable(proof: Proof) -> list[FactRow] | None:
 def mistake_rows(proof: Proof) -> dict[str, list[MistakeRow]]:
     """The mistakes of each function, in the order of the bank."""
     return {
-        function: [MistakeRow(v, block.killers(name)) for name, v in proof.mistakes.items() if name in block.rows]
+        function: [
+            MistakeRow(v, block.killers(name), block.complete)
+            for name, v in proof.mistakes.items()
+            if name in block.rows
+        ]
         for function, block in proof.matrix.items()
     }
 
