@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -55,23 +56,32 @@ def test_full_marks(suite: Path, tmp_path: Path) -> None:
 
 def test_a_failure_says_what_is_wrong(suite: Path, tmp_path: Path) -> None:
     wrong = RIGHT.replace("np.asarray(x) + x", "np.asarray(x) * 3")
-    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "tree", wrong))
+    run = grade("--suite", suite, "--tree", write_tree(tmp_path / "student", wrong))
     assert run.returncode == 1, run.stdout + run.stderr
     told = [
         "FAILED  double\n    Doubling adds a vector to itself.",
         "double(x) = x + x",
         "input",
-        "double([",
+        "double(x=[0, 0, 0.01])",
         "got",
         "expected",
+        "^^^^",
         "Add x to itself.",
         "the definition.",
-        "nox -s grade -- --only check_double_is_x_plus_x",
+        "nox -s grade -- --tree",
+        "--only check_double_is_x_plus_x",
         "4.00 of 10.00 points; 2 of 3 facts hold",
     ]
     places = [run.stdout.find(part) for part in told]
     assert -1 not in places, run.stdout
     assert places == sorted(places), "in the order of a failure"
+    # what is printed works as it is printed: the command, and the script that it shows
+    command = run.stdout[run.stdout.index("nox -s grade -- ") :].replace("\\\n", " ").partition("\n")[0]
+    alone = grade("--suite", suite, *shlex.split(command)[4:])
+    assert "0 of 1 facts hold" in alone.stdout, alone.stdout + alone.stderr
+    script = alone.stdout[alone.stdout.index("import numpy as np") : alone.stdout.index("\nfunction ")]
+    again = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert again.stdout == f"{np.array([0, 0, 0.01]) * 3}\n"
 
 
 def test_stubs_earn_nothing_and_invite(suite: Path, tmp_path: Path) -> None:
@@ -79,7 +89,7 @@ def test_stubs_earn_nothing_and_invite(suite: Path, tmp_path: Path) -> None:
     assert run.returncode == 1
     assert "0.00 of 10.00 points; 0 of 3 facts hold" in run.stdout
     assert "Start here: double in" in run.stdout
-    assert "nox -s grade -- --only double" in run.stdout
+    assert "--only double\n" in run.stdout
     assert "FAILED" not in run.stdout
     assert "Traceback" not in run.stdout + run.stderr
 
@@ -255,6 +265,9 @@ def test_a_wrong_helper_costs_only_its_own_marks(suite: Path, tmp_path: Path) ->
     assert "1 facts hold with the reference's helpers" in run.stdout
     run = grade("--suite", suite, "--reference", tmp_path / "none", "--tree", tmp_path / "tree")
     assert "0.00 of 10.00 points" in run.stdout
+    assert "coin: 1 fact may hold once double is right\n    - Heads come half the time.\n" in run.stdout
+    assert run.stdout.count("FAILED") == 1
+    assert "where right helpers can be lent, the marks can only be higher" in run.stdout
 
 
 LOSS = """
