@@ -11,8 +11,9 @@ from harness.evaluate import Outcome, evaluate
 from harness.facts import describe, load, manifest
 from harness.impl import Impl, Timeout
 from harness.local import Local
-from harness.validation.cases import Case, Course, Failure, Finding, _patience
+from harness.validation.cases import Case, Course, Failure, Finding, _patience, ask
 from harness.validation.command import BESIDES, FOLDERS
+from harness.validation.kept import Kept
 from harness.validation.matrix import Block, completed, matrix
 from harness.validation.plan import Plan
 from harness.validation.prove import prove
@@ -351,3 +352,34 @@ def test_every_mistake_has_a_sentence_of_its_own() -> None:
 def test_no_mistake_comes_from_the_reference() -> None:
     for path in MISTAKE_BANK.glob("*.py"):
         assert not re.search(r"^\s*(from|import) (reference|student)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_a_deep_run_goes_on_where_one_was_stopped(course: Course, tmp_path: Path) -> None:
+    file = tmp_path / "build" / "deep.jsonl"
+    cases = [
+        Case("reference", "double"),
+        Case("mistake", "double", "shapes::squares"),
+        Case("right", "coin", "shapes::integers"),
+    ]
+    found = {finding.case: finding for finding in ask(course, cases, memory=Kept(file, course))}
+    assert found[cases[1]].failed
+    file.write_bytes(file.read_bytes() + b'{"key": "cut sho')
+    assert {case: Kept(file, course).finding(case) for case in cases} == found
+    # what is known is not asked again, and what follows from it is told all the same
+    (course.mistakes / "shapes.py").write_text("nothing can import this")
+    steps: list[tuple[int, int]] = []
+    again = list(ask(course, cases[::2], lambda done, total: steps.append((done, total)), memory=Kept(file, course)))
+    assert {finding.case: finding for finding in again} == {case: found[case] for case in cases[::2]}
+    assert steps == [(1, 2), (2, 2)]
+    assert Kept(file, course).finding(cases[1]) is None
+
+
+def test_other_facts_and_another_reference_are_asked_anew(course: Course, tmp_path: Path) -> None:
+    case, memory = Case("reference", "double"), Kept(tmp_path / "deep.jsonl", course)
+    list(ask(course, [case], memory=memory))
+    for changed in (course.suite / "check_shapes.py", course.reference / "shapes.py"):
+        before = changed.read_text()
+        changed.write_text(before + "\n")
+        assert Kept(tmp_path / "deep.jsonl", course).finding(case) is None
+        changed.write_text(before)
+    assert Kept(tmp_path / "deep.jsonl", course).finding(case)

@@ -8,10 +8,10 @@ import functools
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from harness import facts as suite_facts
 from harness.evaluate import Outcome, evaluate
@@ -100,11 +100,22 @@ class Finding(NamedTuple):
     called: dict[str, list[str]]
 
 
+class Memory(Protocol):
+    """Findings of earlier runs."""
+
+    def finding(self, case: Case) -> Finding | None:
+        """What was found of a case, if it need not be asked again."""
+
+    def keep(self, finding: Finding) -> None:
+        """Remember a finding."""
+
+
 def ask(
     course: Course,
     cases: Sequence[Case],
     progress: Callable[[int, int], None] = lambda done, total: None,
     more: Callable[[Finding], Sequence[Case]] = lambda finding: (),
+    memory: Memory | None = None,
 ) -> Iterator[Finding]:
     """Findings as they come, from one warm worker for each core.
 
@@ -113,15 +124,23 @@ def ask(
     os.environ["OMP_NUM_THREADS"] = "1"  # for libraries that a worker imports
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ProcessPoolExecutor(cores, initializer=_start, initargs=(course,)) as pool:
-        waiting = {pool.submit(_ask, case) for case in cases}
-        done, total = 0, len(cases)
+        waiting: set[Future[Finding]] = set()
+        new, done, total = list(cases), 0, len(cases)
         try:
-            while waiting:
-                ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    finding = future.result()
+            while new or waiting:
+                known = [memory.finding(case) if memory else None for case in new]
+                waiting |= {pool.submit(_ask, case) for case, found in zip(new, known, strict=True) if not found}
+                arrived = [found for found in known if found]
+                if not arrived:
+                    ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    arrived = [future.result() for future in ready]
+                    if memory:
+                        for finding in arrived:
+                            memory.keep(finding)
+                new = []
+                for finding in arrived:
                     further = more(finding)
-                    waiting |= {pool.submit(_ask, case) for case in further}
+                    new += further
                     done, total = done + 1, total + len(further)
                     progress(done, total)
                     yield finding

@@ -63,7 +63,7 @@ def validate(options: argparse.Namespace) -> int:
     course = Course(*parts)
     with _shown(console) as progress:
         if options.deep:
-            proof, fresh = prove_deep(course, progress)
+            proof, fresh = prove_deep(course, options.out / "deep.jsonl", progress)
             records.write(fresh, options.record)
         else:
             proof = prove(course, options.only, progress)

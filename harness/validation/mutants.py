@@ -32,7 +32,7 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import PositionProvider
 
-from harness.validation.cases import Case, Course, ask
+from harness.validation.cases import Case, Course, Memory, ask
 from harness.validation.guards import loads, needed, only_checks, refusal, statements_of, stores
 from harness.validation.mutations import mutations, name_of
 
@@ -96,6 +96,7 @@ def survey(
     mutants: Sequence[Mutant],
     equivalents: Sequence[Equivalent],
     progress: Callable[[int, int], None] = lambda done, total: None,
+    memory: Memory | None = None,
 ) -> Survey:
     """Ask every mutant the facts about the functions that reach it, until one does not hold."""
     cases = [
@@ -103,7 +104,7 @@ def survey(
         for number, mutant in enumerate(mutants)
         for function in mutant.asked
     ]
-    dead = {int(finding.case.name) for finding in ask(course, cases, progress) if finding.failed}
+    dead = {int(finding.case.name) for finding in ask(course, cases, progress, memory=memory) if finding.failed}
     return sort_out(mutants, dead, equivalents)
 
 

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -14,8 +15,9 @@ from harness.local import sources_of
 from harness.marks import read_points
 from harness.validation import record as records
 from harness.validation.calibration import Asker, Calibration, Derivation, calibrate
-from harness.validation.cases import Case, Course, ask, is_dear
+from harness.validation.cases import Case, Course, Memory, ask, is_dear
 from harness.validation.drift import drift
+from harness.validation.kept import Kept
 from harness.validation.matrix import completed, matrix
 from harness.validation.mutants import mutants_of, read_equivalents, survey
 from harness.validation.peers import Comparison, compare
@@ -38,18 +40,22 @@ def _silent(stage: str, done: int, total: int) -> None:
 
 def prove(course: Course, only: Sequence[str] = (), progress: Progress = _silent) -> Proof:
     """Ask every case; `only` chooses functions or modules. `progress` is told a stage, what is done, and of what."""
-    return _proof(course, only, progress, deep=False)
+    return _proof(course, only, progress)
 
 
-def prove_deep(course: Course, progress: Progress = _silent) -> tuple[Proof, Record]:
-    """The same with every fact asked of every mistake, every mutant and many seeds; and the record of it."""
-    started, proof = time.perf_counter(), _proof(course, (), progress, deep=True)
+def prove_deep(course: Course, kept: Path, progress: Progress = _silent) -> tuple[Proof, Record]:
+    """The same with every fact asked of every mistake, every mutant and many seeds; and the record of it.
+
+    kept: a file of findings; the next run does not ask again what is in it and still true.
+    """
+    memory = Kept(kept, course)
+    started, proof = time.perf_counter(), _proof(course, (), progress, memory)
     calibration, derivations = _calibration(course, proof.every_fact, progress)
     fresh = Record(
         date=date.today().isoformat(),
         digest=records.digest(course),
-        mutants=_mutants(course, proof.every_fact, progress),
-        seeds=_seeds(course, proof.every_fact, list(proof.answers.values()), progress),
+        mutants=_mutants(course, proof.every_fact, progress, memory),
+        seeds=_seeds(course, proof.every_fact, list(proof.answers.values()), progress, memory),
         calibration=calibration,
         derivations=derivations,
         seconds=round(time.perf_counter() - started),
@@ -59,8 +65,8 @@ def prove_deep(course: Course, progress: Progress = _silent) -> tuple[Proof, Rec
     return proof._replace(record=fresh, fits=True, needs_record=True, seconds=time.perf_counter() - started), fresh
 
 
-def _proof(course: Course, only: Sequence[str], progress: Progress, deep: bool) -> Proof:
-    started = time.perf_counter()
+def _proof(course: Course, only: Sequence[str], progress: Progress, memory: Memory | None = None) -> Proof:
+    deep, started = memory is not None, time.perf_counter()
     checks = suite_facts.load(course.suite)
     every_fact = [suite_facts.describe(fact_id, check) for fact_id, check in checks.items()]
     points = read_points(course.suite / "points.toml", every_fact)
@@ -74,7 +80,7 @@ def _proof(course: Course, only: Sequence[str], progress: Progress, deep: bool) 
     recorded = record.matrix if record else {}
     plan = Plan(facts, checks, mistakes, answers, sources_of(course.stubs), recorded, deep)
     told = _telling(progress, "asking")
-    findings = list(ask(course, plan.cases, told, plan.further))
+    findings = list(ask(course, plan.cases, told, plan.further, memory))
     findings.sort(key=lambda finding: list(points).index(finding.case.function))
     of_mistakes = [finding for finding in findings if finding.case.kind == "mistake"]
     seen = matrix(facts, functions, of_mistakes)
@@ -110,14 +116,14 @@ def _compared(course: Course, facts: Iterable[Fact], functions: Sequence[str]) -
 # ---- deep ----
 
 
-def _mutants(course: Course, facts: Iterable[Fact], progress: Progress) -> Mutants:
+def _mutants(course: Course, facts: Iterable[Fact], progress: Progress, memory: Memory) -> Mutants:
     """Every machine mutant of the reference, until a fact kills it."""
     graded: dict[str, list[str]] = {}
     for fact in facts:
         if fact.function not in graded.setdefault(fact.module, []):
             graded[fact.module].append(fact.function)
     mutants = mutants_of(course.reference, graded)
-    found = survey(course, mutants, [], _telling(progress, "mutants"))
+    found = survey(course, mutants, [], _telling(progress, "mutants"), memory)
     return Mutants(
         killed=Counter(mutant.function for mutant in found.killed),
         total=Counter(mutant.function for mutant in mutants),
@@ -125,7 +131,9 @@ def _mutants(course: Course, facts: Iterable[Fact], progress: Progress) -> Mutan
     )
 
 
-def _seeds(course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress) -> Seeds:
+def _seeds(
+    course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress, memory: Memory
+) -> Seeds:
     """The statistical facts at many other seeds, of the reference and of every right answer."""
     cheap = [fact for fact in facts if fact.false_alarm and not is_dear(fact)]
     dear = [fact for fact in facts if fact.false_alarm and is_dear(fact)]
@@ -135,7 +143,7 @@ def _seeds(course: Course, facts: Sequence[Fact], answers: Sequence[Variant], pr
         _reseeded("right answers, facts that take seconds", DEAR_SEEDS, dear, answers),
     ]
     cases = [case for _, of_group in groups for case in of_group]
-    found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"))}
+    found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"), memory=memory)}
     failures = [
         f"{case.kind} {case.function} {case.name} does not hold {failure.fact} at reseed {case.reseed}"
         for case in cases
@@ -182,9 +190,11 @@ def _calibration(
         found.append(one)
         progress("calibration", [fact.name for fact in drawing].index(one.fact) + 1, len(drawing))
     designs = [one for one in found if isinstance(one, Calibration)]
-    return designs, [
-        one._replace(chance=np.nan_to_num(one.chance, nan=1.0)) for one in found if isinstance(one, Derivation)
+    # JSON knows no NaN, which stands where no chance was found; nor NumPy's numbers.
+    rates = [
+        one._replace(chance=float(np.nan_to_num(one.chance, nan=1.0))) for one in found if isinstance(one, Derivation)
     ]
+    return designs, rates
 
 
 def _telling(progress: Progress, stage: str) -> Callable[[int, int], None]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -103,15 +104,24 @@ def environment() -> Environment:
 
 def digest(course: Course) -> str:
     """Of the facts, the banks, the reference, the versions of the libraries, and the modules here that decide."""
+    return digest_of(deciding(course))
+
+
+def deciding(course: Course) -> dict[str, Path]:
+    """The files that decide what a deep run finds, by name."""
     root = course.suite.resolve().parent
     folders = (course.suite, course.reference, course.right_answers)
     files = {path for folder in folders for path in folder.resolve().rglob("*.py") if path.name not in REPORTED}
     files |= {course.mistakes.resolve() / path.name for path in course.mistakes.glob("*.py")}
     harness = Path(__file__).parent.parent
     named = {_name(path, root): path for path in [*files, root / "constraints.txt"] if path.is_file()}
-    named |= {f"harness/{module}.py": harness / f"{module}.py" for module in DECIDE}
+    return named | {f"harness/{module}.py": harness / f"{module}.py" for module in DECIDE}
+
+
+def digest_of(files: Mapping[str, Path]) -> str:
+    """Of names and contents."""
     whole = hashlib.sha256()
-    for name, path in sorted(named.items()):
+    for name, path in sorted(files.items()):
         text = path.read_text(encoding="utf-8").encode()  # line ends as on every system
         whole.update(f"{name}\0{len(text)}\0".encode() + text)
     return whole.hexdigest()
