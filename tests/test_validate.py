@@ -242,6 +242,17 @@ EQUIVALENTS = "".join(
 )
 
 
+DERIVATIONS = """
+import numpy as np
+from harness.validation.calibration import derivation
+
+@derivation("check_coin_is_fair")
+def of_the_coin(ask, name, rng):
+    'The law is known.'
+    return np.float64(1e-12)
+"""
+
+
 def command(course: Course, *options: str) -> subprocess.CompletedProcess[str]:
     folder = course.suite.parent
     (folder / "peers").mkdir(exist_ok=True)
@@ -259,12 +270,14 @@ def command(course: Course, *options: str) -> subprocess.CompletedProcess[str]:
 def test_a_deep_run_is_recorded_and_holds_until_something_changes(course: Course) -> None:
     folder = course.suite.parent
     (folder / "equivalents.toml").write_text(EQUIVALENTS)
+    (folder / "derivations.py").write_text(DERIVATIONS)
     deep = command(course, "--deep")
     assert deep.returncode == 0, deep.stdout
     record = read(folder / "record.json")
     assert record is not None
     assert [(g.facts, g.answers, g.verdicts) for g in record.seeds.groups] == [(1, 1, 200), (1, 1, 200), (0, 0, 0)]
     assert not record.seeds.failures
+    assert [(rate.how, rate.chance) for rate in record.derivations] == [("The law is known.", 1e-12)]
     assert record.matrix["double"].rows == {"shapes::squares": "x.", "shapes::overwrites": ".x"}
     assert {(m.function, m.change) for m in record.mutants.survivors} == {(s[0], s[2]) for s in SURVIVORS}
     assert record.mutants.total["coin"] == record.mutants.killed["coin"] + 2
