@@ -196,7 +196,23 @@ def raise_failure(failure: Failure, lines: Mapping[str, list[str]], limit: int =
     where = "".join(outer + [_pointed_out(frame, lines) for frame in frames[-1:]])
     importing = failure.frames and failure.frames[0].function == "<module>"
     cause = next((f"{frame.module}.py" for frame in reversed(failure.frames) if frame.function == "<module>"), "")
-    raise Raised(f"{kinds[0] if kinds else 'exception'}: {failure.message}{where}", kinds, cause if importing else "")
+    message = f"{kinds[0] if kinds else 'exception'}: {failure.message}{_missing_import(failure)}{where}"
+    raise Raised(message, kinds, cause if importing else "")
+
+
+IMPORTS = {
+    "np": "import numpy as np",
+    "torch": "import torch",
+    "F": "import torch.nn.functional as F",
+    "math": "import math",
+    "scipy": "import scipy",
+}
+"""What is most often forgotten at the top of a module, by name."""
+
+
+def _missing_import(failure: Failure) -> str:
+    name = failure.message.removeprefix("name '").removesuffix("' is not defined")
+    return f": is `{IMPORTS[name]}` missing?" if failure.kinds[:1] == ["NameError"] and name in IMPORTS else ""
 
 
 def _line(frame: Frame, lines: Mapping[str, list[str]]) -> str:

@@ -87,10 +87,13 @@ def failures(result: Result, tree: str, width: int) -> Iterator[Text]:
                 yield from _cannot_be_asked([fact for fact in facts if fact.evidence.cause == cause], width)
         own = [fact for fact in wrong if not fact.evidence.cause and not fact.evidence.helper]
         undefined = any(fact.defines for fact in own) and not result.suite.selection
-        full = [fact for fact in own if fact.defines or not undefined]
+        alike = _repeating(own)
+        full = [fact for fact in own if fact not in alike and (fact.defines or not undefined)]
         for fact in full:
             yield from failure(fact, tree, width, with_script=len(facts) == 1)
-        rest = [fact for fact in own if fact not in full]
+        if alike:
+            yield from _more(f"{function}: {_facts(len(alike), 'more ')} fail with the same error", alike, width)
+        rest = [fact for fact in own if fact not in full and fact not in alike]
         if rest:
             why = f"perhaps for the same reason; --only {function} shows them"
             yield from _more(
@@ -99,6 +102,19 @@ def failures(result: Result, tree: str, width: int) -> Iterator[Text]:
         for helper in dict.fromkeys(fact.evidence.helper for fact in wrong if fact.evidence.helper):
             folded = [fact for fact in wrong if fact.evidence.helper == helper]
             yield from _more(f"{function}: {_facts(len(folded))} may hold once {helper} is right", folded, width)
+
+
+def _repeating(facts: Sequence[FactResult]) -> list[FactResult]:
+    """Those that fail by an exception which one before them has shown."""
+    shown: set[str] = set()
+    again = []
+    for fact in facts:
+        message = fact.evidence.message
+        if message in shown:
+            again.append(fact)
+        elif ".py, line " in message:
+            shown.add(message)
+    return again
 
 
 HARMLESS = (Outcome.PASSED, Outcome.TODO)

@@ -272,6 +272,7 @@ def narrow(x, dtype: str) -> str:
         ("def double(x): return x[::-1]", "the answer is a view of the argument `x`: return a new array"),
         ("def doble(x): return x + x", "shapes.py defines no function double; it has doble"),
         ("def double(x): return x * float('nan')", "the answer contains NaN"),
+        ("def double(x): return np.add(x, x)", "name 'np' is not defined: is `import numpy as np` missing?"),
         ("def double(x): return x[:, None]", "expected shape (2,), got shape (2, 1)"),
     ],
     ids=repr,

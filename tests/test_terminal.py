@@ -128,6 +128,14 @@ def test_a_failure_of_a_helpers_making_is_one_line() -> None:
     assert "Next: double in student/shapes.py" in text
 
 
+def test_an_exception_that_comes_again_is_shown_once() -> None:
+    raised = Evidence("NameError: name 'torch' is not defined\n  shapes.py, line 3\n    torch", "double(x=1)")
+    facts = [fact(f"check_{name}", evidence=raised) for name in "abc"]
+    text = printed(result(*facts, selection=["double"]))
+    assert text.count("NameError") == 1
+    assert "double: 2 more facts fail with the same error\n    - The title of check_b.\n" in text
+
+
 def test_a_module_that_cannot_be_imported_is_told_once() -> None:
     message = "SyntaxError: '(' was never closed\n  shapes.py, line 3\n    return (x\n           ^"
     broken = Evidence(message, cause="shapes.py")
