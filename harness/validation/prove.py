@@ -27,9 +27,8 @@ from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivo
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS, DEAR_SEEDS = 200, 20
-"""At how many other seeds the reference and the right answers hold the statistical facts; the right answers hold those
-that take seconds at fewer, which would be two thirds of a deep run."""
+DEEP_SEEDS, DEAR_SEEDS = 200, 50
+"""At how many other seeds the statistical facts are asked; and those that take seconds, or they would take an hour."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -134,13 +133,13 @@ def _mutants(course: Course, facts: Iterable[Fact], progress: Progress, memory: 
 def _seeds(
     course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress, memory: Memory
 ) -> Seeds:
-    """The statistical facts at many other seeds, of the reference and of every right answer."""
+    """The statistical facts at many other seeds, each asked of the reference and of one right answer in turn."""
     cheap = [fact for fact in facts if fact.false_alarm and not is_dear(fact)]
     dear = [fact for fact in facts if fact.false_alarm and is_dear(fact)]
     groups = [
-        _reseeded("the reference", DEEP_SEEDS, [*cheap, *dear], None),
-        _reseeded("right answers", DEEP_SEEDS, cheap, answers),
-        _reseeded("right answers, facts that take seconds", DEAR_SEEDS, dear, answers),
+        _reseeded(who, seeds, asked, of)
+        for asked, seeds, kind in ((cheap, DEEP_SEEDS, ""), (dear, DEAR_SEEDS, ", facts that take seconds"))
+        for who, of in ((f"the reference{kind}", ()), (f"right answers in turn{kind}", answers))
     ]
     cases = [case for _, of_group in groups for case in of_group]
     found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"), memory=memory)}
@@ -158,23 +157,20 @@ def _seeds(
     )
 
 
-def _reseeded(
-    who: str, seeds: int, facts: Sequence[Fact], answers: Sequence[Variant] | None
-) -> tuple[SeedGroup, list[Case]]:
-    """The cases of a group: the facts asked of the answers to their functions, or of the reference."""
+def _reseeded(who: str, seeds: int, facts: Sequence[Fact], answers: Sequence[Variant]) -> tuple[SeedGroup, list[Case]]:
+    """The cases of a group: at each seed, the facts asked of one of the answers to their function, or the reference."""
     names: dict[str, tuple[str, ...]] = {}
     for fact in facts:
         names[fact.function] = (*names.get(fact.function, ()), fact.name)
-    if answers is None:
-        asked = [("reference", function, "") for function in names]
-    else:
-        asked = [("right", v.function, v.identifier) for v in answers if v.function in names]
-    cases = [
-        Case(kind, function, name, facts=names[function], reseed=seed)
-        for kind, function, name in asked
-        for seed in range(1, seeds + 1)
-    ]
-    return SeedGroup(who, seeds, len(facts), len(asked), 0), cases
+    cases = []
+    for function, asked in names.items():
+        own = [v.identifier for v in answers if v.function == function]
+        if answers and not own:
+            continue
+        for seed in range(1, seeds + 1):
+            kind, name = ("right", own[seed % len(own)]) if own else ("reference", "")
+            cases.append(Case(kind, function, name, facts=asked, reseed=seed))
+    return SeedGroup(who, seeds, len(facts), len({(case.function, case.name) for case in cases}), 0), cases
 
 
 def _calibration(
