@@ -278,8 +278,8 @@ def test_facts_import_nothing_in_passing() -> None:
 
 
 def test_the_harness_is_handed_trees_and_suite_by_path() -> None:
-    """Their names stand nowhere but in the defaults of the command line."""
-    for path in sorted(HARNESS.rglob("*.py")):
+    """Their names stand nowhere but in the defaults of the command line, and where the whole project is packed up."""
+    for path in sorted(set(HARNESS.rglob("*.py")) - set((HARNESS / "publish").iterdir())):
         module = ast.parse(path.read_text(encoding="utf-8"))
         allowed = set(defaults(module)) if path == HARNESS / "__main__.py" else set()
         for node in ast.walk(module):
