@@ -26,7 +26,7 @@ nothing here imports either by name. In the order of a fact's way through:
     marks       from verdicts to points, in exact fractions
     curves      a submission's own curves beside the exact ones
     result      the record of a run, and its file
-    terminal    the report in a terminal
+    terminal    the report in a terminal, and layout, its lines
     report/     the page, and the files of the platforms
     text        text that came from a submission, made harmless
     variants    other answers, wrong and right

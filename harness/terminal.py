@@ -1,23 +1,21 @@
 """The report in a terminal: a bar while the facts are asked, each failure, a table by function, what to do next.
 
-Everything that a submission had a say in goes through `_text`: it is inert, and no markup.
+Everything that a submission had a say in goes through `harness.layout`: it is inert, and no markup.
 """
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from harness import layout
 from harness.evaluate import Outcome
 from harness.facts import Fact
 from harness.grading import Progress as Receive
 from harness.result import FactResult, Result
-from harness.text import inert
 from harness.tolerance import DIFFER
 
 STYLE = {
@@ -30,8 +28,6 @@ STYLE = {
     Outcome.LOST: "magenta",
 }
 WIDEST = 100
-INDENT, LABEL = 4, 10
-PRINTED_LINES, LINE_LIMIT = 6, 200
 
 
 @contextmanager
@@ -125,17 +121,17 @@ def _cannot_be_asked(facts: Sequence[FactResult], width: int) -> Iterator[Text]:
     cause, outcome = facts[0].evidence.cause, facts[0].outcome
     functions = list(dict.fromkeys(fact.function for fact in facts))
     what = f"{cause} cannot be imported" if cause.endswith(".py") else f"{functions[0]} is missing"
-    yield from _wrapped(
-        f"{what}: {_facts(len(facts))} about {', '.join(functions)} could not be asked", width, 0, INDENT, "bold"
+    yield from layout.wrapped(
+        f"{what}: {_facts(len(facts))} about {', '.join(functions)} could not be asked", width, 0, layout.INDENT, "bold"
     )
-    yield from _row(outcome.value.upper(), facts[0].evidence.message, width)
+    yield from layout.row(outcome.value.upper(), facts[0].evidence.message, width)
     yield Text()
 
 
 def _more(heading: str, facts: Sequence[FactResult], width: int) -> Iterator[Text]:
-    yield from _wrapped(heading, width, 0, INDENT, "bold")
+    yield from layout.wrapped(heading, width, 0, layout.INDENT, "bold")
     for fact in facts:
-        yield from _wrapped(f"- {fact.title}", width, INDENT, INDENT + 2)
+        yield from layout.wrapped(f"- {fact.title}", width, layout.INDENT, layout.INDENT + 2)
     yield Text()
 
 
@@ -163,7 +159,10 @@ def summary(result: Result, width: int) -> list[Text]:
         broken = sum(fact.outcome in (Outcome.ERROR, Outcome.LOST) for fact in result.facts)
         text = f"No marks: {broken} facts could not be decided. This is the grader's fault, not the submission's."
         lines = [text, *result.message.splitlines()]
-        return [Text(), *(part for line in lines for part in _wrapped(line, width, 0, INDENT, "bold magenta"))]
+        return [
+            Text(),
+            *(part for line in lines for part in layout.wrapped(line, width, 0, layout.INDENT, "bold magenta")),
+        ]
     held = sum(fact.outcome is Outcome.PASSED for fact in result.facts)
     style = "bold green" if held == len(result.facts) else "bold"
     text = f"{result.score:.2f} of {result.max_score:.2f} points; {held} of {len(result.facts)} facts hold"
@@ -181,7 +180,7 @@ def remarks(result: Result, width: int) -> list[Text]:
     isolation = result.isolation
     leaks = f" (not contained: {', '.join(isolation.missing)})" if isolation.missing else ""
     lines.append((f"isolation: {isolation.level}{leaks}", "dim"))
-    return [part for text, style in lines for part in _wrapped(text, width, 0, INDENT, style)]
+    return [part for text, style in lines for part in layout.wrapped(text, width, 0, layout.INDENT, style)]
 
 
 def failure(fact: FactResult, tree: str, width: int, with_script: bool = False) -> Iterator[Text]:
@@ -190,103 +189,28 @@ def failure(fact: FactResult, tree: str, width: int, with_script: bool = False) 
     with_script: the whole replay, not only its command.
     """
     yield Text.assemble((fact.outcome.value.upper(), f"bold {STYLE[fact.outcome]}"), "  ", (fact.function, "bold"))
-    yield from _wrapped(fact.title, width, INDENT, INDENT)
+    yield from layout.wrapped(fact.title, width, layout.INDENT, layout.INDENT)
     for line in fact.formula.splitlines():
-        yield from _wrapped(line, width, 2 * INDENT, 3 * INDENT, "cyan")
+        yield from layout.wrapped(line, width, 2 * layout.INDENT, 3 * layout.INDENT, "cyan")
     evidence = fact.evidence
-    yield from _row("input", evidence.input, width)
+    yield from layout.row("input", evidence.input, width)
     aligned = bool(evidence.differs)
-    yield from _row("got", evidence.got, width, aligned)
-    yield from _row("expected", evidence.expected, width, aligned)
-    yield from _row("", evidence.differs, width, aligned)
+    yield from layout.row("got", evidence.got, width, aligned)
+    yield from layout.row("expected", evidence.expected, width, aligned)
+    yield from layout.row("", evidence.differs, width, aligned)
     if not (evidence.got and evidence.expected and evidence.message == DIFFER):
-        yield from _row("why", evidence.message, width)
-    yield from _row("printed", _last_lines(fact.output), width)
-    yield from _row("mistake", fact.mistake or "", width)
-    yield from _row("hint", fact.hint, width)
-    yield from _row("source", fact.source, width)
+        yield from layout.row("why", evidence.message, width)
+    yield from layout.row("printed", layout.last_lines(fact.output), width)
+    yield from layout.row("mistake", fact.mistake or "", width)
+    yield from layout.row("hint", fact.hint, width)
+    yield from layout.row("source", fact.source, width)
     command, _, script = fact.replay.partition("\n\n")
-    yield from _command("again", command, tree, width)
+    yield from layout.command("again", command, tree, width)
     if with_script and script:
-        yield from _label("or", ["python, in the folder that holds student/:"])
+        yield from layout.label("or", ["python, in the folder that holds student/:"])
         yield Text()
-        yield from (_text(line) for line in script.splitlines())
+        yield from (layout.inert_text(line) for line in script.splitlines())
     yield Text()
-
-
-def _row(name: str, text: str, width: int, aligned: bool = False) -> Iterator[Text]:
-    """A label and lines beside it. Lines that are aligned or indented stay so, and are cut rather than wrapped."""
-    lines: list[str | Text] = []
-    room = width - INDENT - LABEL
-    for line in text.splitlines():
-        if name == "input":
-            lines += _wrapped(line, room, len(line) - len(line.lstrip()), INDENT)
-        elif aligned or line[:1] == " ":
-            lines.append(_cut(line, room))
-        else:
-            lines += _wrapped(line, room, 0, 0)
-    yield from _label(name, lines)
-
-
-def _label(name: str, lines: Iterable[str | Text]) -> Iterator[Text]:
-    for number, line in enumerate(lines):
-        label = (name if number == 0 else "").ljust(LABEL)
-        assembled = Text.assemble(" " * INDENT, (label, "dim"), line if isinstance(line, Text) else _text(line))
-        assembled.rstrip()
-        yield assembled
-
-
-def _command(name: str, command: str, tree: str, width: int) -> Iterator[Text]:
-    """A command that can be copied: on one line where there is room, else broken as a shell allows it."""
-    start, option, rest = command.partition(" --only ")
-    if tree != "student":
-        start += f" --tree {shlex.quote(inert(tree))}"
-    whole = f"{start}{option}{rest}"
-    if len(whole) <= width - INDENT - LABEL:
-        yield from _label(name, [whole])
-        return
-    yield from _label(name, [""])
-    lines = [whole] if len(whole) <= width - INDENT else [f"{start} \\", f"   {option}{rest}"]
-    yield from (Text(" " * INDENT + line) for line in lines)
-
-
-def _wrapped(text: str, width: int, first: int, others: int, style: str = "") -> list[Text]:
-    """Lines of at most `width` columns, the first and the others indented."""
-    lines: list[Text] = []
-    whole = " " * first + inert(text).strip().expandtabs(4)
-    if cell_len(whole) <= width and "\n" not in whole:
-        return [Text(whole, style)]
-    for word in inert(text).split():
-        candidate = f"{lines[-1].plain} {word}" if lines and lines[-1].plain.strip() else ""
-        if candidate and cell_len(candidate) <= width:
-            lines[-1] = Text(candidate, style)
-            continue
-        indent = " " * (others if lines else first)
-        while cell_len(indent + word) > width:
-            piece, word = _split(word, width - len(indent))
-            lines.append(Text(indent + piece, style))
-            indent = " " * others
-        lines.append(Text(indent + word, style))
-    return lines
-
-
-def _split(word: str, columns: int) -> tuple[str, str]:
-    """A word's beginning that fits, at least one character, and the rest."""
-    at = next((at for at in range(1, len(word)) if cell_len(word[: at + 1]) > columns), len(word))
-    return word[:at], word[at:]
-
-
-def _cut(text: str, width: int) -> str:
-    text = inert(text.expandtabs(4))
-    return text if cell_len(text) <= width else _split(text, width - 3)[0] + "..."
-
-
-def _text(text: str, style: str = "") -> Text:
-    return Text(inert(text), style)
-
-
-def _facts(number: int, which: str = "") -> str:
-    return f"{number} {which}fact{'s' * (number != 1)}"
 
 
 def invitation(facts: Sequence[FactResult], tree: str, width: int) -> list[Text]:
@@ -294,7 +218,7 @@ def invitation(facts: Sequence[FactResult], tree: str, width: int) -> list[Text]
     functions = len({fact.function for fact in facts})
     modules = len({fact.module for fact in facts})
     text = f"{functions} functions in {modules} files wait for you in {tree}/; each docstring says what to write."
-    return [Text(), *_wrapped(text, width, 0, 0), *_start(facts[0], tree, width, "Start here")]
+    return [Text(), *layout.wrapped(text, width, 0, 0), *_start(facts[0], tree, width, "Start here")]
 
 
 def next_step(facts: Sequence[FactResult], tree: str, width: int) -> list[Text]:
@@ -308,16 +232,14 @@ def next_step(facts: Sequence[FactResult], tree: str, width: int) -> list[Text]:
 
 def _start(fact: FactResult, tree: str, width: int, word: str) -> list[Text]:
     return [
-        *_wrapped(f"{word}: {fact.function} in {tree}/{fact.module}.py", width, 0, INDENT, "bold"),
-        *_wrapped(fact.title, width, INDENT, INDENT, "cyan"),
-        *_command("then", f"nox -s grade -- --only {fact.function}", tree, width),
+        *layout.wrapped(f"{word}: {fact.function} in {tree}/{fact.module}.py", width, 0, layout.INDENT, "bold"),
+        *layout.wrapped(fact.title, width, layout.INDENT, layout.INDENT, "cyan"),
+        *layout.command("then", f"nox -s grade -- --only {fact.function}", tree, width),
     ]
 
 
-def _last_lines(text: str) -> str:
-    """The end of what a submission printed."""
-    lines = list(dict.fromkeys(line.rstrip() for line in text.strip().splitlines()))
-    return "\n".join(line[:LINE_LIMIT] for line in lines[-PRINTED_LINES:])
+def _facts(number: int, which: str = "") -> str:
+    return f"{number} {which}fact{'s' * (number != 1)}"
 
 
 def _tally(facts: Sequence[FactResult]) -> Text:
