@@ -27,7 +27,7 @@ from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivo
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS, DEAR_SEEDS = 200, 50
+DEEP_SEEDS, DEAR_SEEDS = 200, 20
 """At how many other seeds the statistical facts are asked; and those that take seconds, or they would take an hour."""
 
 Progress = Callable[[str, int, int], None]
