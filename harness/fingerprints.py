@@ -92,7 +92,9 @@ def by_answers(prints: Prints, probes: Sequence[Probe], answers: Sequence[str]) 
 
 
 def by_facts(prints: Prints, failed: Collection[str]) -> Fingerprint | None:
-    """The mistake that fails just these facts of its function, if no other one does."""
+    """The mistake that fails just these facts of its function, if no other one does and of all it is known."""
+    if not all(mistake.fails for mistake in prints.mistakes):
+        return None
     return _one([mistake for mistake in prints.mistakes if mistake.fails and set(mistake.fails) == set(failed)])
 
 

@@ -163,6 +163,8 @@ def test_by_facts_a_mistake_is_named_when_no_other_fails_the_same() -> None:
     assert by_facts(PRINTS, set()) is None
     twins = Prints([], [Fingerprint(name, name, "subtle", [name], ["check_a"]) for name in ("x", "y")])
     assert by_facts(twins, {"check_a"}) is None
+    unknown = Prints([], [*PRINTS.mistakes, Fingerprint("z", "z", "subtle", ["z"], [])])
+    assert by_facts(unknown, {"check_a", "check_b"}) is None
 
 
 def facts_of(**functions: list[str]) -> list[Fact]:
