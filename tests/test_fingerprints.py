@@ -227,7 +227,7 @@ def test_calls_are_seen_through_other_functions() -> None:
         ({"high"}, {}),
         ({"low"}, {}),
     ],
-    ids=str,
+    ids=["all three", "the last two", "only the last", "only the first"],
 )
 def test_a_failure_is_folded_under_the_helper_at_the_root(failing: set[str], blamed: dict[str, str]) -> None:
     facts = facts_of(low=["check_l"], middle=["check_m"], high=["check_h"])
