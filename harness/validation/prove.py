@@ -27,8 +27,9 @@ from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivo
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS, DEAR_SEEDS = 200, 20
-"""At how many other seeds the statistical facts are asked; and those that take seconds, or they would take an hour."""
+DEEP_SEEDS, FEW_SEEDS = 200, 20
+"""At how many other seeds the statistical facts are asked of the reference; and those that take seconds, and right
+answers, which would take hours."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -133,13 +134,13 @@ def _mutants(course: Course, facts: Iterable[Fact], progress: Progress, memory: 
 def _seeds(
     course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress, memory: Memory
 ) -> Seeds:
-    """The statistical facts at many other seeds, each asked of the reference and of one right answer in turn."""
+    """The statistical facts at many other seeds of the reference, and at fewer of one right answer after the other."""
     cheap = [fact for fact in facts if fact.false_alarm and not is_dear(fact)]
     dear = [fact for fact in facts if fact.false_alarm and is_dear(fact)]
     groups = [
-        _reseeded(who, seeds, asked, of)
-        for asked, seeds, kind in ((cheap, DEEP_SEEDS, ""), (dear, DEAR_SEEDS, ", facts that take seconds"))
-        for who, of in ((f"the reference{kind}", ()), (f"right answers in turn{kind}", answers))
+        _reseeded("the reference", DEEP_SEEDS, cheap, ()),
+        _reseeded("the reference, facts that take seconds", FEW_SEEDS, dear, ()),
+        _reseeded("right answers in turn", FEW_SEEDS, [*cheap, *dear], answers),
     ]
     cases = [case for _, of_group in groups for case in of_group]
     found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"), memory=memory)}
