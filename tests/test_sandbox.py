@@ -145,7 +145,7 @@ def test_what_is_printed_is_kept_head_and_tail(client: Client) -> None:
 def test_a_stub_and_a_failure_are_told_apart(client: Client) -> None:
     with pytest.raises(Todo):
         begin(client, "def f(): raise NotImplementedError").m.f()
-    with pytest.raises(Raised, match=r"ValueError: no\n  m\.py, line 2: raise ValueError"):
+    with pytest.raises(Raised, match=r"ValueError: no\n  m\.py, line 2\n    raise ValueError"):
         begin(client, "def f():\n    raise ValueError('no')").m.f()
 
 
