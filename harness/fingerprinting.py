@@ -7,12 +7,14 @@ long for every day. Where it has none of a mistake, what the file says stays.
 import os
 import signal
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from harness import facts as suite_facts
 from harness import fingerprints, probes
@@ -135,12 +137,31 @@ def _prints(course: Course, fact: Fact) -> Prints:
 
 
 def _print(course: Course, fact: Fact, variant: Variant) -> Fingerprint:
-    """Answers that differ from run to run tell nothing."""
-    first, again = (asked(course, fact, variant, seed) for seed in (0, 1))
-    answers = [one if one == other else probes.NO_ANSWER for one, other in zip(first, again, strict=True)]
+    """Answers that differ from run to run tell nothing; nor do those that a generator without a seed has touched."""
+    with _noting_entropy() as drawn:
+        first, again = (asked(course, fact, variant, seed) for seed in (0, 1))
+    alike = [not drawn and one == other for one, other in zip(first, again, strict=True)]
+    answers = [one if same else probes.NO_ANSWER for one, same in zip(first, alike, strict=True)]
     name = variant.identifier.rpartition("::")[2]
     assert variant.severity is not None
     return Fingerprint(name, variant.says, variant.severity, answers, [])
+
+
+@contextmanager
+def _noting_entropy() -> Iterator[list[bool]]:
+    """What comes out is not empty once a generator of NumPy's was made without a seed."""
+    own, drawn = np.random.default_rng, []
+
+    def noting(seed: Any = None) -> np.random.Generator:
+        if seed is None:
+            drawn.append(True)
+        return own(seed)
+
+    np.random.default_rng = noting
+    try:
+        yield drawn
+    finally:
+        np.random.default_rng = own
 
 
 def asked(course: Course, fact: Fact, variant: Variant | None, seed: int = 0) -> list[str]:
