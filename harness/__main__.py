@@ -11,7 +11,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -44,11 +44,18 @@ def main(arguments: list[str] | None = None) -> int:
         return OUR_FAULT
 
 
+class _WholeOptions(argparse.ArgumentParser):
+    """A parser of one verb that takes no abbreviation: `--tre` is a slip, and no other way to say `--tree`."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **settings})
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m harness", description="Facts, marks and reports for the lab course."
     )
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_WholeOptions)
 
     grade = verbs.add_parser("grade", help="ask a tree every fact, and print the marks")
     grade.add_argument("--tree", type=Path, default=Path("student"), help="folder of the modules (default: student)")
@@ -76,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[_WholeOptions]") -> None:
     """Verbs that need what a student's copy does not have."""
     from harness.validation import command
 

@@ -143,6 +143,7 @@ def test_other_seeds_keep_the_marks(suite: Path, tmp_path: Path) -> None:
         (["--reseed", "-1"], "is not a number 0, 1, 2"),
         (["--out", "pyproject.toml"], "--out pyproject.toml"),
         (["--nonsense"], "--nonsense"),
+        (["--tre", "student"], "unrecognized arguments: --tre student"),
     ],
     ids=repr,
 )
