@@ -1,0 +1,295 @@
+"""The gradebook: every run, every result whole, and what a submission's mark is now. Nothing is ever overwritten.
+
+    with Gradebook(path, create=True) as book:
+        run = book.begin(Run("nox -s cohort -- class", "class", key.suite, key.selection, ...))
+        known = book.known(key)
+        book.reuse(run, "ada", known) if known else book.keep(run, "ada", result, shape)
+        book.end(run)
+
+Each call that writes is one short transaction: after it returns, power may fail. Several processes may write at once.
+A label is what the platform calls a submission. Times are UTC.
+"""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from harness.cohort import database
+from harness.cohort.keys import Key, key_of_result
+from harness.cohort.roster import Student, matched
+from harness.errors import GraderFault, UsageError
+from harness.result import Result
+
+RUNS = """
+    SELECT runs.id, started, coalesce(ended, ''), count(result), count(label) - count(result),
+        command, source, suite, selection, environment, level, reseed, workers
+    FROM runs LEFT JOIN run_ends USING (id) LEFT JOIN marks ON run = runs.id GROUP BY runs.id ORDER BY runs.id"""
+MARKS = """
+    WITH
+    asked AS (SELECT * FROM marks WHERE :run IS NULL OR run = :run),
+    newest AS (SELECT label, max(run) AS run, fault FROM asked GROUP BY label),
+    kept AS (SELECT label, max(run) AS run, result FROM asked WHERE result IS NOT NULL GROUP BY label),
+    added AS (SELECT label, sum(points) AS points FROM adjustments GROUP BY label)
+    SELECT label, score, max_score, coalesce(points, 0.0), result IS NOT NULL AND fault <> '', fault,
+        result, coalesce(kept.run, newest.run), coalesce(shape, '')
+    FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = result LEFT JOIN added USING (label)
+    ORDER BY label"""
+"""A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
+"Bare columns in an aggregate query"."""
+
+
+class Run(NamedTuple):
+    """What a run was started with. source: the submissions' folder or archive."""
+
+    command: str
+    source: str
+    suite: str
+    selection: tuple[str, ...]
+    environment: str
+    level: str
+    reseed: int
+    workers: int
+
+
+class PastRun(NamedTuple):
+    """A run as it stands. ended: empty while it goes on, or when it was stopped."""
+
+    id: int
+    started: str
+    ended: str
+    graded: int
+    failed: int
+    run: Run
+
+
+class Mark(NamedTuple):
+    """A submission's mark. Without a result, score and max_score are None and `fault` says why.
+
+    student: whom the newest roster says it is of, or None. adjustment: the sum of the points added by hand.
+    adjusted: the score with them, never below 0. stale: a later run could not grade it, for the reason `fault`.
+    """
+
+    label: str
+    student: Student | None
+    score: float | None
+    max_score: float | None
+    adjustment: float
+    adjusted: float | None
+    stale: bool
+    fault: str
+    result_id: int | None
+    run: int
+    shape: str
+
+
+class Adjustment(NamedTuple):
+    """Points added to a mark by hand, 0 for a comment alone."""
+
+    label: str
+    points: float
+    comment: str
+    author: str
+    created: str
+
+
+class Gradebook:
+    """An open gradebook; close it, or use it in a `with`. For one thread.
+
+    Every method raises GraderFault with one sentence when the disk is full or the file stays locked; what was written
+    before is kept, and the method may be called again. UsageError when the file cannot be written.
+    """
+
+    def __init__(self, path: Path, create: bool = False) -> None:
+        """Raises UsageError if `path` is no gradebook, or there is none and it is not to be created."""
+        self.path = path
+        self._connection = database.opened(path, create)
+
+    def __enter__(self) -> "Gradebook":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    # ---- writing ----
+
+    def begin(self, run: Run) -> int:
+        """Add a run; returns its number."""
+        row = [_now(), *run._replace(selection=json.dumps(run.selection))]  # type: ignore[arg-type]
+        with self._writing():
+            return self._add(
+                "runs", "started, command, source, suite, selection, environment, level, reseed, workers", row
+            )
+
+    def keep(self, run: int, label: str, result: Result, shape: str = "") -> int:
+        """Add a result and make it the submission's mark in this run; returns the result's number.
+
+        Raises ValueError for a result that is not complete: call `fail`. GraderFault if the run has a mark already.
+        """
+        if not result.complete or result.score is None:
+            raise ValueError("a result that is not complete is no mark")
+        key = key_of_result(result)
+        row = [
+            *key._replace(selection=json.dumps(key.selection)),  # type: ignore[arg-type]
+            *(
+                result.readable,
+                result.score,
+                result.max_score,
+                shape,
+                zlib.compress(msgspec.json.encode(result)),
+                _now(),
+            ),
+        ]
+        with self._writing():
+            columns = "submission, suite, selection, environment, level, reseed"
+            number = self._add("results", f"{columns}, readable, score, max_score, shape, json, created", row)
+            self._mark(run, label, number, "")
+        return number
+
+    def reuse(self, run: int, label: str, result_id: int) -> None:
+        """Make a result that is known the submission's mark in this run."""
+        with self._writing():
+            self._mark(run, label, result_id, "")
+
+    def fail(self, run: int, label: str, why: str) -> None:
+        """Say that the submission could not be graded in this run. An earlier mark is kept, and is stale."""
+        with self._writing():
+            self._mark(run, label, None, why or "no reason is known")
+
+    def end(self, run: int) -> None:
+        """The run is through: every submission has a result or a reason."""
+        with self._writing():
+            self._add("run_ends", "id, ended", [run, _now()])
+
+    def adjust(self, label: str, points: float, comment: str, author: str) -> None:
+        """Add points (or a comment, with 0) to a submission's mark, whatever run it is of.
+
+        Raises UsageError if the gradebook knows no such label.
+        """
+        with self._writing():
+            self._check_label(label)
+            row = [_text(label), points, _text(comment), _text(author), _now()]
+            self._add("adjustments", "label, points, comment, author, created", row)
+
+    def enrol(self, students: Sequence[Student], source: str) -> None:
+        """Add a roster; from now on it says who is who."""
+        with self._writing():
+            roster = self._add("rosters", "source, created", [_text(source), _now()])
+            for student in students:
+                row = [roster, *map(_text, student)]
+                self._add("students", "roster, label, number, login, name, email, section, canvas", row)
+
+    # ---- reading ----
+
+    def known(self, key: Key) -> int | None:
+        """The number of the newest result with an equal key, or None. What could not be read is always read again."""
+        row = self._row(
+            "SELECT max(id) FROM results WHERE readable AND submission = ? AND suite = ? AND selection = ?"
+            " AND environment = ? AND level = ? AND reseed = ?",
+            *key._replace(selection=json.dumps(key.selection)),  # type: ignore[arg-type]
+        )
+        return None if row is None or row[0] is None else int(row[0])
+
+    def missing(self, run: int, labels: Iterable[str]) -> list[str]:
+        """Those of the labels that have neither a mark nor a fault in this run."""
+        have = {label for (label,) in self._rows("SELECT label FROM marks WHERE run = ?", [run])}
+        return [label for label in labels if _text(label) not in have]
+
+    def runs(self) -> list[PastRun]:
+        """All runs, in order."""
+        runs = []
+        for number, started, ended, graded, failed, command, source, suite, selection, *rest in self._rows(RUNS):
+            run = Run(command, source, suite, tuple(json.loads(selection)), *rest)
+            runs.append(PastRun(number, started, ended, graded, failed, run))
+        return runs
+
+    def marks(self, run: int | None = None) -> list[Mark]:
+        """The marks by label: of one run, or each submission's newest. Raises UsageError if there is no such run."""
+        if run is not None and self._row("SELECT 1 FROM runs WHERE id = ?", run) is None:
+            raise UsageError(f"{self.path}: there is no run {run}; `nox -s gradebook -- runs` lists them")
+        rows = self._rows(MARKS, {"run": run})
+        students = matched([row[0] for row in rows], self.students())
+        return [_mark(students.get(row[0]), *row) for row in rows]
+
+    def result(self, result_id: int) -> Result:
+        """A result, whole. Raises UsageError if there is none, or another version of the course wrote it."""
+        row = self._row("SELECT json FROM results WHERE id = ?", result_id)
+        if row is None:
+            raise UsageError(f"{self.path}: there is no result {result_id}")
+        try:
+            return msgspec.json.decode(zlib.decompress(row[0]), type=Result)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{self.path}: result {result_id} is of another version of the course ({error})") from None
+
+    def adjustments(self) -> list[Adjustment]:
+        """All adjustments and comments, in order."""
+        return [
+            Adjustment(*row)
+            for row in self._rows("SELECT label, points, comment, author, created FROM adjustments ORDER BY id")
+        ]
+
+    def students(self) -> list[Student]:
+        """The rows of the newest roster."""
+        rows = self._rows(
+            "SELECT label, number, login, name, email, section, canvas FROM students"
+            " WHERE roster = (SELECT max(id) FROM rosters) ORDER BY id"
+        )
+        return [Student(*row) for row in rows]
+
+    # ---- SQLite ----
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with database.told(self.path), database.transaction(self._connection):
+            yield
+
+    def _add(self, table: str, columns: str, row: Sequence[object]) -> int:
+        places = ", ".join("?" for _ in row)
+        return int(self._connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", row).lastrowid or 0)
+
+    def _mark(self, run: int, label: str, result_id: int | None, fault: str) -> None:
+        try:
+            self._add(
+                "marks", "run, label, result, fault, created", [run, _text(label), result_id, _text(fault), _now()]
+            )
+        except sqlite3.IntegrityError as error:
+            raise GraderFault(f"{self.path}: run {run} cannot mark {label!r} ({error})") from None
+
+    def _check_label(self, label: str) -> None:
+        if self._row("SELECT 1 FROM marks WHERE label = ?", _text(label)) is None:
+            raise UsageError(f"{label}: no submission has that label; `nox -s gradebook -- marks` lists them")
+
+    def _row(self, query: str, *values: object) -> tuple[Any, ...] | None:
+        return next(iter(self._rows(query, values)), None)
+
+    def _rows(self, query: str, values: Sequence[object] | Mapping[str, object] = ()) -> list[tuple[Any, ...]]:
+        with database.told(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+
+def _mark(student: Student | None, *row: Any) -> Mark:
+    label, score, max_score, added, stale, fault, result_id, run, shape = row
+    adjusted = None if score is None else max(0.0, round(score + added, 2))
+    return Mark(label, student, score, max_score, added, adjusted, bool(stale), fault, result_id, run, shape)
+
+
+def _text(text: str) -> str:
+    """`text` as SQLite can hold it: what is no Unicode (part of a file's name) is spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
