@@ -57,7 +57,7 @@ def svg(curve: Curve) -> str:
         figure.legend(loc="outside upper left", ncols=2, handlelength=2.2, columnspacing=1.4)
         text = io.StringIO()
         canvas.print_svg(text, metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
-    return _of_the_page(text.getvalue(), curve.title)
+    return of_the_page(text.getvalue(), curve.title)
 
 
 def _draw(axes: Any, curve: Curve) -> None:
@@ -103,7 +103,7 @@ def _wrapped(name: str) -> str:
     return name.replace(", ", ",\n").replace(" ", "\n")
 
 
-def _of_the_page(text: str, title: str) -> str:
+def of_the_page(text: str, title: str) -> str:
     """An `<svg>` of a file as an element of a page: no header, no ids that nothing refers to, the page's colours."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)

@@ -2,8 +2,9 @@
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup, escape
@@ -58,35 +59,45 @@ class Drawn(NamedTuple):
 
 
 def page(result: Result) -> str:
-    """The whole page. All text is escaped; only this package's own style, script and pictures are not."""
+    """The whole page."""
+    first = words.telling(result)
+    rows = [_row(result, marks, first) for marks in result.functions]
+    facts = [shown for row in rows for shown in row.facts]
+    counts = {outcome: sum(shown.fact.outcome is outcome for shown in facts) for outcome in Outcome}
+    shown = {
+        "result": result,
+        "headline": words.headline(result),
+        "number": words.number,
+        "rows": rows,
+        "modules": list(dict.fromkeys(row.marks.module for row in rows)),
+        "facts": facts,
+        "outcomes": [(str(outcome), WORDS[outcome], count) for outcome, count in counts.items() if count],
+        "left_out": [file for file in result.submission.files if file.left_out],
+        "lent": sum(fact.lent for fact in result.facts),
+        "curves": [_drawn(curve) for curve in result.curves],
+    }
+    return filled(FOLDER / "page.html", [FOLDER / "page.css"], FOLDER / "page.js", shown)
+
+
+def filled(template: Path, styles: Sequence[Path], script: Path, shown: Mapping[str, Any]) -> str:
+    """A page of a template. All text is escaped; only the package's own styles, script and pictures are not.
+
+    The template finds them as `style`, `script` and `script_digest`, by which a browser runs no other script.
+    """
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(FOLDER),
+        loader=jinja2.FileSystemLoader(template.parent),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["breakable"] = lambda name: escape(name).replace("_", Markup("_<wbr>"))
-    script = (FOLDER / "page.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    first = words.telling(result)
-    rows = [_row(result, marks, first) for marks in result.functions]
-    facts = [shown for row in rows for shown in row.facts]
-    counts = {outcome: sum(shown.fact.outcome is outcome for shown in facts) for outcome in Outcome}
-    return environment.get_template("page.html").render(
-        result=result,
-        headline=words.headline(result),
-        number=words.number,
-        rows=rows,
-        modules=list(dict.fromkeys(row.marks.module for row in rows)),
-        facts=facts,
-        outcomes=[(str(outcome), WORDS[outcome], count) for outcome, count in counts.items() if count],
-        left_out=[file for file in result.submission.files if file.left_out],
-        lent=sum(fact.lent for fact in result.facts),
-        curves=[_drawn(curve) for curve in result.curves],
-        style=Markup((FOLDER / "page.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_digest=digest,
+    code = script.read_text(encoding="utf-8")
+    return environment.get_template(template.name).render(
+        shown,
+        style=Markup("\n".join(style.read_text(encoding="utf-8") for style in styles)),
+        script=Markup(code),
+        script_digest=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
     )
 
 
