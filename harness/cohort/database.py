@@ -28,6 +28,9 @@ TABLES = {
         id INTEGER PRIMARY KEY, submission TEXT NOT NULL, suite TEXT NOT NULL, selection TEXT NOT NULL,
         environment TEXT NOT NULL, level TEXT NOT NULL, reseed INTEGER NOT NULL, readable INTEGER NOT NULL,
         score REAL NOT NULL, max_score REAL NOT NULL, shape TEXT NOT NULL, json BLOB NOT NULL, created TEXT NOT NULL""",
+    "authors": """
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, label TEXT NOT NULL, author INTEGER NOT NULL,
+        known_by TEXT NOT NULL""",
     "marks": """
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, label TEXT NOT NULL,
         result INTEGER REFERENCES results, fault TEXT NOT NULL, created TEXT NOT NULL,
@@ -38,20 +41,43 @@ TABLES = {
     "rosters": "id INTEGER PRIMARY KEY, source TEXT NOT NULL, created TEXT NOT NULL",
     "students": """
         id INTEGER PRIMARY KEY, roster INTEGER NOT NULL REFERENCES rosters, label TEXT NOT NULL, number TEXT NOT NULL,
-        login TEXT NOT NULL, name TEXT NOT NULL, email TEXT NOT NULL, section TEXT NOT NULL, canvas TEXT NOT NULL""",
+        login TEXT NOT NULL, email TEXT NOT NULL, name TEXT NOT NULL, section TEXT NOT NULL, canvas TEXT NOT NULL,
+        github TEXT NOT NULL""",
 }
 """Columns by table.
 
-runs: a command that grades; run_ends: those that reached their end. results: whole ones, zlib of their JSON, with what
-they are reused by. marks: a row for each submission of a run, with a result or the reason why there is none.
-adjustments: points to add to a submission's mark, and comments, whatever run the mark is of. students: the rows of a
-roster; the newest roster counts.
+runs: a command that grades; run_ends: those that reached their end. authors: what a platform knows the authors of a run's
+submissions by; author: which of a group it is of. results: whole ones, zlib of their JSON, with what they are reused by.
+marks: a row for each submission of a run, with a result or the reason why there is none. adjustments: points to add to a
+submission's mark, and comments, whatever run the mark is of. students: the rows of a roster; the newest roster counts.
 """
 INDEXES = (
     "CREATE INDEX results_by_key ON results (submission, suite, selection, environment, level, reseed)",
     "CREATE INDEX marks_by_label ON marks (label, run)",
+    "CREATE INDEX authors_by_label ON authors (run, label)",
     "CREATE INDEX adjustments_by_label ON adjustments (label)",
 )
+
+RUNS = """
+    SELECT runs.id, started, coalesce(ended, ''), count(result), count(label) - count(result),
+        command, source, suite, selection, environment, level, reseed, workers
+    FROM runs LEFT JOIN run_ends USING (id) LEFT JOIN marks ON run = runs.id GROUP BY runs.id ORDER BY runs.id"""
+MARKS = """
+    WITH
+    asked AS (SELECT * FROM marks WHERE :run IS NULL OR run = :run),
+    newest AS (SELECT label, max(run) AS run, fault FROM asked GROUP BY label),
+    kept AS (SELECT label, max(run) AS run, result FROM asked WHERE result IS NOT NULL GROUP BY label),
+    added AS (SELECT label, sum(points) AS points FROM adjustments GROUP BY label)
+    SELECT label, score, max_score, coalesce(points, 0.0), result IS NOT NULL AND fault <> '', fault,
+        result, coalesce(kept.run, newest.run), coalesce(shape, '')
+    FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = result LEFT JOIN added USING (label)
+    ORDER BY label"""
+"""A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
+"Bare columns in an aggregate query"."""
+AUTHORS = """
+    WITH newest AS (SELECT label, max(run) AS run FROM marks GROUP BY label)
+    SELECT newest.label, author, known_by FROM newest LEFT JOIN authors USING (run, label)
+    ORDER BY newest.label, authors.id"""
 
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
@@ -93,7 +119,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     if not new:
         return
-    with transaction(connection):
+    with transaction(connection, path):
         if not _is_new(connection, path):  # another process was first
             return
         for table, columns in TABLES.items():
@@ -147,16 +173,17 @@ def _to_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     """All or nothing: waits for other writers, and leaves no trace if it raises."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite has taken it back itself when the disk is full
-            connection.execute("ROLLBACK")
-        raise
+    with told(path):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # SQLite has taken it back itself when the disk is full
+                connection.execute("ROLLBACK")
+            raise
 
 
 @contextmanager

@@ -13,8 +13,8 @@ A label is what the platform calls a submission. Times are UTC.
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -24,26 +24,9 @@ import msgspec
 
 from harness.cohort import database
 from harness.cohort.keys import Key, key_of_result
-from harness.cohort.roster import Student, matched
+from harness.cohort.roster import Authors, Matching, Student, matched
 from harness.errors import GraderFault, UsageError
 from harness.result import Result
-
-RUNS = """
-    SELECT runs.id, started, coalesce(ended, ''), count(result), count(label) - count(result),
-        command, source, suite, selection, environment, level, reseed, workers
-    FROM runs LEFT JOIN run_ends USING (id) LEFT JOIN marks ON run = runs.id GROUP BY runs.id ORDER BY runs.id"""
-MARKS = """
-    WITH
-    asked AS (SELECT * FROM marks WHERE :run IS NULL OR run = :run),
-    newest AS (SELECT label, max(run) AS run, fault FROM asked GROUP BY label),
-    kept AS (SELECT label, max(run) AS run, result FROM asked WHERE result IS NOT NULL GROUP BY label),
-    added AS (SELECT label, sum(points) AS points FROM adjustments GROUP BY label)
-    SELECT label, score, max_score, coalesce(points, 0.0), result IS NOT NULL AND fault <> '', fault,
-        result, coalesce(kept.run, newest.run), coalesce(shape, '')
-    FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = result LEFT JOIN added USING (label)
-    ORDER BY label"""
-"""A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
-"Bare columns in an aggregate query"."""
 
 
 class Run(NamedTuple):
@@ -73,12 +56,13 @@ class PastRun(NamedTuple):
 class Mark(NamedTuple):
     """A submission's mark. Without a result, score and max_score are None and `fault` says why.
 
-    student: whom the newest roster says it is of, or None. adjustment: the sum of the points added by hand.
-    adjusted: the score with them, never below 0. stale: a later run could not grade it, for the reason `fault`.
+    students: whose it is, as the newest roster says; several for a group, none if it does not say. adjustment: the sum
+    of the points added by hand; adjusted: the score with them, never below 0. stale: a later run could not grade it, for
+    the reason `fault`.
     """
 
     label: str
-    student: Student | None
+    students: tuple[Student, ...]
     score: float | None
     max_score: float | None
     adjustment: float
@@ -126,13 +110,23 @@ class Gradebook:
 
     # ---- writing ----
 
-    def begin(self, run: Run) -> int:
-        """Add a run; returns its number."""
+    def begin(self, run: Run, authors: Mapping[str, Authors] | None = None) -> int:
+        """Add a run; returns its number.
+
+        authors: by label, what the platform knows the authors of a submission by; it is kept in here alone.
+        """
         row = [_now(), *run._replace(selection=json.dumps(run.selection))]  # type: ignore[arg-type]
         with self._writing():
-            return self._add(
+            number = self._add(
                 "runs", "started, command, source, suite, selection, environment, level, reseed, workers", row
             )
+            for label, each in (authors or {}).items():
+                for author, names in enumerate(each):
+                    for name in names:
+                        self._add(
+                            "authors", "run, label, author, known_by", [number, _text(label), author, _text(name)]
+                        )
+        return number
 
     def keep(self, run: int, label: str, result: Result, shape: str = "") -> int:
         """Add a result and make it the submission's mark in this run; returns the result's number.
@@ -190,7 +184,7 @@ class Gradebook:
             roster = self._add("rosters", "source, created", [_text(source), _now()])
             for student in students:
                 row = [roster, *map(_text, student)]
-                self._add("students", "roster, label, number, login, name, email, section, canvas", row)
+                self._add("students", "roster, label, number, login, email, name, section, canvas, github", row)
 
     # ---- reading ----
 
@@ -211,7 +205,9 @@ class Gradebook:
     def runs(self) -> list[PastRun]:
         """All runs, in order."""
         runs = []
-        for number, started, ended, graded, failed, command, source, suite, selection, *rest in self._rows(RUNS):
+        for number, started, ended, graded, failed, command, source, suite, selection, *rest in self._rows(
+            database.RUNS
+        ):
             run = Run(command, source, suite, tuple(json.loads(selection)), *rest)
             runs.append(PastRun(number, started, ended, graded, failed, run))
         return runs
@@ -220,9 +216,9 @@ class Gradebook:
         """The marks by label: of one run, or each submission's newest. Raises UsageError if there is no such run."""
         if run is not None and self._row("SELECT 1 FROM runs WHERE id = ?", run) is None:
             raise UsageError(f"{self.path}: there is no run {run}; `nox -s gradebook -- runs` lists them")
-        rows = self._rows(MARKS, {"run": run})
-        students = matched([row[0] for row in rows], self.students())
-        return [_mark(students.get(row[0]), *row) for row in rows]
+        rows = self._rows(database.MARKS, {"run": run})
+        students = self.matching().students
+        return [_mark(students.get(row[0], ()), *row) for row in rows]
 
     def result(self, result_id: int) -> Result:
         """A result, whole. Raises UsageError if there is none, or another version of the course wrote it."""
@@ -241,20 +237,28 @@ class Gradebook:
             for row in self._rows("SELECT label, points, comment, author, created FROM adjustments ORDER BY id")
         ]
 
+    def matching(self) -> Matching:
+        """Whose the submissions are, as the newest roster says; without a roster, nobody's and no strangers."""
+        authors: dict[str, dict[int, tuple[str, ...]]] = {}
+        for label, author, name in self._rows(database.AUTHORS):
+            names = authors.setdefault(label, {})
+            if author is not None:
+                names[author] = (*names.get(author, ()), name)
+        students = self.students()
+        return matched({label: tuple(each.values()) for label, each in authors.items() if students}, students)
+
     def students(self) -> list[Student]:
         """The rows of the newest roster."""
         rows = self._rows(
-            "SELECT label, number, login, name, email, section, canvas FROM students"
+            "SELECT label, number, login, email, name, section, canvas, github FROM students"
             " WHERE roster = (SELECT max(id) FROM rosters) ORDER BY id"
         )
         return [Student(*row) for row in rows]
 
     # ---- SQLite ----
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        with database.told(self.path), database.transaction(self._connection):
-            yield
+    def _writing(self) -> AbstractContextManager[None]:
+        return database.transaction(self._connection, self.path)
 
     def _add(self, table: str, columns: str, row: Sequence[object]) -> int:
         places = ", ".join("?" for _ in row)
@@ -280,10 +284,10 @@ class Gradebook:
             return self._connection.execute(query, values).fetchall()
 
 
-def _mark(student: Student | None, *row: Any) -> Mark:
+def _mark(students: tuple[Student, ...], *row: Any) -> Mark:
     label, score, max_score, added, stale, fault, result_id, run, shape = row
     adjusted = None if score is None else max(0.0, round(score + added, 2))
-    return Mark(label, student, score, max_score, added, adjusted, bool(stale), fault, result_id, run, shape)
+    return Mark(label, students, score, max_score, added, adjusted, bool(stale), fault, result_id, run, shape)
 
 
 def _text(text: str) -> str:
