@@ -15,7 +15,7 @@ from harness.local import sources_of
 from harness.marks import read_points
 from harness.validation import record as records
 from harness.validation.calibration import Asker, Calibration, Derivation, calibrate
-from harness.validation.cases import Case, Course, Memory, ask, is_dear
+from harness.validation.cases import Case, Course, Memory, ask
 from harness.validation.drift import drift
 from harness.validation.kept import Kept
 from harness.validation.matrix import completed, matrix
@@ -27,9 +27,8 @@ from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivo
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS, FEW_SEEDS = 200, 20
-"""At how many other seeds the statistical facts are asked of the reference; and those that take seconds, and right
-answers, which would take hours."""
+DEEP_SEEDS = 200
+"""At how many other seeds the statistical facts are asked."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -134,15 +133,14 @@ def _mutants(course: Course, facts: Iterable[Fact], progress: Progress, memory: 
 def _seeds(
     course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress, memory: Memory
 ) -> Seeds:
-    """The statistical facts at many other seeds of the reference, and at fewer of one right answer after the other."""
-    cheap = [fact for fact in facts if fact.false_alarm and not is_dear(fact)]
-    dear = [fact for fact in facts if fact.false_alarm and is_dear(fact)]
+    """The statistical facts at many other seeds: of the reference, and of one right answer after the other."""
+    drawing = [fact for fact in facts if fact.false_alarm]
     groups = [
-        _reseeded("the reference", DEEP_SEEDS, cheap, ()),
-        _reseeded("the reference, facts that take seconds", FEW_SEEDS, dear, ()),
-        _reseeded("right answers in turn", FEW_SEEDS, [*cheap, *dear], answers),
+        _reseeded("the reference", drawing, ()),
+        _reseeded("right answers in turn", drawing, answers),
     ]
-    cases = [case for _, of_group in groups for case in of_group]
+    # Each seed for all before the next: it is the same function's facts in a row that would take one core long.
+    cases = sorted((case for _, of_group in groups for case in of_group), key=lambda case: case.reseed)
     found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"), memory=memory)}
     failures = [
         f"{case.kind} {case.function} {case.name} does not hold {failure.fact} at reseed {case.reseed}"
@@ -158,7 +156,7 @@ def _seeds(
     )
 
 
-def _reseeded(who: str, seeds: int, facts: Sequence[Fact], answers: Sequence[Variant]) -> tuple[SeedGroup, list[Case]]:
+def _reseeded(who: str, facts: Sequence[Fact], answers: Sequence[Variant]) -> tuple[SeedGroup, list[Case]]:
     """The cases of a group: at each seed, the facts asked of one of the answers to their function, or the reference."""
     names: dict[str, tuple[str, ...]] = {}
     for fact in facts:
@@ -168,10 +166,10 @@ def _reseeded(who: str, seeds: int, facts: Sequence[Fact], answers: Sequence[Var
         own = [v.identifier for v in answers if v.function == function]
         if answers and not own:
             continue
-        for seed in range(1, seeds + 1):
+        for seed in range(1, DEEP_SEEDS + 1):
             kind, name = ("right", own[seed % len(own)]) if own else ("reference", "")
             cases.append(Case(kind, function, name, facts=asked, reseed=seed))
-    return SeedGroup(who, seeds, len(facts), len({(case.function, case.name) for case in cases}), 0), cases
+    return SeedGroup(who, DEEP_SEEDS, len(facts), len({(case.function, case.name) for case in cases}), 0), cases
 
 
 def _calibration(
