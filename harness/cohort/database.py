@@ -46,10 +46,11 @@ TABLES = {
 }
 """Columns by table.
 
-runs: a command that grades; run_ends: those that reached their end. authors: what a platform knows the authors of a run's
-submissions by; author: which of a group it is of. results: whole ones, zlib of their JSON, with what they are reused by.
-marks: a row for each submission of a run, with a result or the reason why there is none. adjustments: points to add to a
-submission's mark, and comments, whatever run the mark is of. students: the rows of a roster; the newest roster counts.
+runs: a command that grades; run_ends: those that reached their end. authors: what a platform knows the authors of a
+run's submissions by; author: which of a group it is of. results: whole ones, zlib of their JSON, with what they are
+reused by. marks: a row for each submission of a run, with a result or the reason why there is none. adjustments: points
+to add to a submission's mark, and comments, whatever run the mark is of. students: the rows of a roster; the newest
+roster counts.
 """
 INDEXES = (
     "CREATE INDEX results_by_key ON results (submission, suite, selection, environment, level, reseed)",

@@ -57,8 +57,8 @@ class Mark(NamedTuple):
     """A submission's mark. Without a result, score and max_score are None and `fault` says why.
 
     students: whose it is, as the newest roster says; several for a group, none if it does not say. adjustment: the sum
-    of the points added by hand; adjusted: the score with them, never below 0. stale: a later run could not grade it, for
-    the reason `fault`.
+    of the points added by hand; adjusted: the score with them, never below 0. stale: a later run could not grade it,
+    for the reason `fault`.
     """
 
     label: str
