@@ -1,0 +1,120 @@
+"use strict";
+// Sorts, filters and shortens the tables. Without it the page shows every row, in the order that it says.
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+// Which rows a form asks for. A field that the form does not have asks for nothing.
+function wanted(form) {
+  const asked = Object.fromEntries(form ? new FormData(form) : []);
+  const text = (asked.text || "").trim().toLowerCase();
+  return (row) =>
+    (!asked.function || row.dataset.function === asked.function) &&
+    (!text || row.cells[0].dataset.key.toLowerCase().includes(text)) &&
+    (!asked.state || row.dataset.state.split(" ").includes(asked.state)) &&
+    (!asked.place || asked.level.includes(row.dataset.levels[asked.place]));
+}
+
+function key(row, column, isNumber) {
+  const cell = row.cells[column];
+  const value = cell.dataset.key ?? cell.textContent.trim();
+  if (!isNumber) return value;
+  return value === "" || Number.isNaN(Number(value)) ? null : Number(value);
+}
+
+// Rows that have no number stay at the end, whichever way the others are.
+function compare(a, b, sign) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  return sign * (typeof a === "number" ? a - b : collator.compare(a, b));
+}
+
+const lists = new Map();
+
+class List {
+  constructor(table) {
+    this.table = table;
+    this.body = table.tBodies[0];
+    this.form = document.querySelector(`form[data-for="${table.dataset.list}"]`);
+    this.limit = Number(table.dataset.limit || Infinity);
+    this.more = document.createElement("button");
+    this.more.type = "button";
+    this.more.className = "more";
+    this.more.addEventListener("click", () => {
+      const next = [...this.body.rows].find((row) => row.hidden && this.fits(row));
+      this.limit = Infinity;
+      this.refresh();
+      next.tabIndex = -1;
+      next.focus({ preventScroll: true });
+    });
+    table.after(this.more);
+    if (this.form) {
+      this.form.hidden = false;
+      this.form.addEventListener("input", () => this.refresh());
+      this.form.addEventListener("submit", (event) => event.preventDefault());
+    }
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      if ("unsortable" in head.dataset) return;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      button.addEventListener("click", () => this.sort(head, column));
+      head.append(button);
+    });
+    this.refresh();
+  }
+
+  sort(head, column) {
+    const isNumber = head.classList.contains("n") || head.classList.contains("outcomes");
+    const ascending = head.getAttribute("aria-sort") !== "ascending";
+    for (const other of this.table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+    const keyed = [...this.body.rows].map((row) => [key(row, column, isNumber), row]);
+    keyed.sort((a, b) => compare(a[0], b[0], ascending ? 1 : -1));
+    this.body.append(...keyed.map((pair) => pair[1]));
+    this.refresh();
+  }
+
+  refresh() {
+    this.fits = wanted(this.form);
+    let found = 0;
+    for (const row of this.body.rows) {
+      const fits = this.fits(row);
+      found += fits;
+      row.hidden = !fits || found > this.limit;
+    }
+    const shown = Math.min(found, this.limit);
+    this.more.hidden = shown === found;
+    this.more.textContent = `Show all ${found}`;
+    const status = this.form?.querySelector("[role=status]");
+    if (status) {
+      const of = this.body.rows.length;
+      status.textContent = `${shown} of ${found} shown${found < of ? `, ${of} in all` : ""}`;
+    }
+  }
+
+  reveal(row) {
+    this.form?.reset();
+    this.limit = row.hidden ? Infinity : this.limit;
+    this.refresh();
+  }
+}
+
+function reveal() {
+  const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!row || !row.matches("tr[id]")) return;
+  lists.get("students").reveal(row);
+  row.scrollIntoView({ block: "center" });
+  row.tabIndex = -1;
+  row.focus({ preventScroll: true });
+}
+
+for (const table of document.querySelectorAll("table[data-list]")) lists.set(table.dataset.list, new List(table));
+
+for (const link of document.querySelectorAll("a[data-facts-of]")) {
+  link.addEventListener("click", () => {
+    const list = lists.get("facts");
+    list.form.elements.namedItem("function").value = link.dataset.factsOf;
+    list.refresh();
+  });
+}
+window.addEventListener("hashchange", reveal);
+reveal();
