@@ -76,9 +76,11 @@ MARKS = """
 """A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
 "Bare columns in an aggregate query"."""
 AUTHORS = """
-    WITH newest AS (SELECT label, max(run) AS run FROM marks GROUP BY label)
-    SELECT newest.label, author, known_by FROM newest LEFT JOIN authors USING (run, label)
-    ORDER BY newest.label, authors.id"""
+    WITH
+    newest AS (SELECT label, max(run) AS run FROM authors GROUP BY label),
+    told AS (SELECT label, author, known_by, authors.id AS place FROM authors JOIN newest USING (run, label))
+    SELECT label, author, known_by FROM (SELECT DISTINCT label FROM marks) LEFT JOIN told USING (label)
+    ORDER BY label, place"""
 
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}

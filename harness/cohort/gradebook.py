@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -124,7 +125,7 @@ class Gradebook:
                 for author, names in enumerate(each):
                     for name in names:
                         self._add(
-                            "authors", "run, label, author, known_by", [number, _text(label), author, _text(name)]
+                            "authors", "run, label, author, known_by", [number, storable(label), author, storable(name)]
                         )
         return number
 
@@ -138,14 +139,8 @@ class Gradebook:
         key = key_of_result(result)
         row = [
             *key._replace(selection=json.dumps(key.selection)),  # type: ignore[arg-type]
-            *(
-                result.readable,
-                result.score,
-                result.max_score,
-                shape,
-                zlib.compress(msgspec.json.encode(result)),
-                _now(),
-            ),
+            *(result.readable, result.score, result.max_score, shape),
+            *(zlib.compress(msgspec.json.encode(result)), _now()),
         ]
         with self._writing():
             columns = "submission, suite, selection, environment, level, reseed"
@@ -175,13 +170,13 @@ class Gradebook:
         """
         with self._writing():
             self._check_label(label)
-            row = [_text(label), points, _text(comment), _text(author), _now()]
+            row = [storable(label), points, storable(comment), storable(author), _now()]
             self._add("adjustments", "label, points, comment, author, created", row)
 
     def enrol(self, students: Sequence[Student], source: str) -> None:
         """Add a roster; from now on it says who is who."""
         with self._writing():
-            roster = self._add("rosters", "source, created", [_text(source), _now()])
+            roster = self._add("rosters", "source, created", [storable(source), _now()])
             for student in students:
                 row = [roster, *map(_text, student)]
                 self._add("students", "roster, label, number, login, email, name, section, canvas, github", row)
@@ -200,14 +195,13 @@ class Gradebook:
     def missing(self, run: int, labels: Iterable[str]) -> list[str]:
         """Those of the labels that have neither a mark nor a fault in this run."""
         have = {label for (label,) in self._rows("SELECT label FROM marks WHERE run = ?", [run])}
-        return [label for label in labels if _text(label) not in have]
+        return [label for label in labels if storable(label) not in have]
 
     def runs(self) -> list[PastRun]:
         """All runs, in order."""
         runs = []
-        for number, started, ended, graded, failed, command, source, suite, selection, *rest in self._rows(
-            database.RUNS
-        ):
+        for row in self._rows(database.RUNS):
+            number, started, ended, graded, failed, command, source, suite, selection, *rest = row
             run = Run(command, source, suite, tuple(json.loads(selection)), *rest)
             runs.append(PastRun(number, started, ended, graded, failed, run))
         return runs
@@ -267,14 +261,18 @@ class Gradebook:
     def _mark(self, run: int, label: str, result_id: int | None, fault: str) -> None:
         try:
             self._add(
-                "marks", "run, label, result, fault, created", [run, _text(label), result_id, _text(fault), _now()]
+                "marks",
+                "run, label, result, fault, created",
+                [run, storable(label), result_id, storable(fault), _now()],
             )
         except sqlite3.IntegrityError as error:
             raise GraderFault(f"{self.path}: run {run} cannot mark {label!r} ({error})") from None
 
     def _check_label(self, label: str) -> None:
-        if self._row("SELECT 1 FROM marks WHERE label = ?", _text(label)) is None:
-            raise UsageError(f"{label}: no submission has that label; `nox -s gradebook -- marks` lists them")
+        if self._row("SELECT 1 FROM marks WHERE label = ?", storable(label)) is None:
+            near = get_close_matches(label, [known for (known,) in self._rows("SELECT DISTINCT label FROM marks")])
+            hint = f"did you mean {' or '.join(near)}?" if near else "`nox -s gradebook -- marks` lists them"
+            raise UsageError(f"{label}: no submission has that label; {hint}")
 
     def _row(self, query: str, *values: object) -> tuple[Any, ...] | None:
         return next(iter(self._rows(query, values)), None)
@@ -290,7 +288,7 @@ def _mark(students: tuple[Student, ...], *row: Any) -> Mark:
     return Mark(label, students, score, max_score, added, adjusted, bool(stale), fault, result_id, run, shape)
 
 
-def _text(text: str) -> str:
+def storable(text: str) -> str:
     """`text` as SQLite can hold it: what is no Unicode (part of a file's name) is spelled out."""
     return text.encode("utf-8", "backslashreplace").decode()
 

@@ -32,13 +32,12 @@ class Student(NamedTuple):
 class Matching(NamedTuple):
     """Whose the submissions are.
 
-    students: by label; more than one for a group. strangers: a line for each submission with an author who is nobody's
-    row, or more than one's, and for those that share a student; none of them is in `students`. absent: the students
-    without a submission.
+    students: by label; more than one for a group. strangers: by label, why nobody is named: no row of the roster is an
+    author's, or more than one, or an author has another submission. absent: the students without a submission.
     """
 
     students: dict[str, tuple[Student, ...]]
-    strangers: list[str]
+    strangers: dict[str, str]
     absent: list[Student]
 
 
@@ -165,7 +164,7 @@ def matched(authors: Mapping[str, Authors], students: Sequence[Student]) -> Matc
             rows.setdefault(comparable(getattr(student, field)), set()).add(student)
     rows.pop("", None)
     found: dict[str, tuple[Student, ...]] = {}
-    strangers: list[str] = []
+    strangers: dict[str, str] = {}
     for label, known_by in authors.items():
         owner = labelled.get(comparable(label))
         candidates = [
@@ -176,14 +175,16 @@ def matched(authors: Mapping[str, Authors], students: Sequence[Student]) -> Matc
         if owner is not None and owner.label:
             found[label] = (owner,)
         elif unclear:
-            strangers.append(f"{label}: {'nobody' if 0 in unclear else 'more than one row'} of the roster")
+            strangers[label] = (
+                "no row of the roster is its author's" if 0 in unclear else "more than one row may be its author's"
+            )
         else:
             found[label] = tuple(dict.fromkeys(student for each in candidates for student in each))
     counts = Counter(student for each in found.values() for student in each)
     shared = [label for label, each in found.items() if any(counts[student] > 1 for student in each)]
-    strangers += [f"{label}: handed in by somebody who handed in another one, too" for label in shared]
+    strangers |= {label: "its author has another submission, too" for label in shared}
     absent = [student for student in students if student not in counts]
-    return Matching({label: each for label, each in found.items() if label not in shared}, sorted(strangers), absent)
+    return Matching({label: each for label, each in found.items() if label not in shared}, strangers, absent)
 
 
 def comparable(text: str) -> str:

@@ -1,0 +1,202 @@
+"""What leaves the gradebook: sheets for Canvas, Moodle and Gradescope, lines of JSON, a folder of students' reports.
+
+Sheets hold what a platform needs to know a student by. Lines of JSON and reports hold no name and no e-mail: of a
+student, only the label of the submission; a report not even that, but in its file's name.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from harness.cohort.gradebook import Gradebook, Mark
+from harness.cohort.tally import Entry
+from harness.errors import UsageError
+from harness.report import html
+from harness.report.gradebook import Row, canvas_sheet, feedback, gradescope_sheet, moodle_sheet
+from harness.report.words import number
+from harness.result import Result
+
+SHEETS = ("canvas", "moodle", "gradescope")
+NEUTRAL_NAME = "submission"
+NAME_LIMIT = 80
+RESERVED = {"con", "prn", "aux", "nul", *(f"{device}{place}" for device in ("com", "lpt") for place in range(10))}
+"""Names that Windows gives to devices, whatever their extension: "Naming Files, Paths, and Namespaces",
+https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file."""
+
+
+class Sheet(NamedTuple):
+    """A file for a platform. left_out: a line for each submission that has no row in it, and why."""
+
+    text: str
+    rows: int
+    left_out: list[str]
+
+
+def sheet(book: Gradebook, platform: str, assignment: str = "Lab", run: int | None = None) -> Sheet:
+    """The marks for one of SHEETS, adjustments included: a row for each student, or each submission without a roster.
+
+    Raises UsageError if there is no mark, or if the marks are out of different totals.
+    """
+    every = book.marks(run)
+    marks = [mark for mark in every if mark.score is not None]
+    if not marks:
+        raise UsageError(f"{book.path}: there are no marks to export")
+    possible = one_total(marks)
+    left_out = [f"{mark.label}: {mark.fault}" for mark in every if mark.score is None]
+    strangers = book.matching().strangers
+    left_out += [f"{mark.label}: {strangers[mark.label]}" for mark in marks if mark.label in strangers]
+    enrolled = bool(book.students())
+    rows = [
+        row
+        for mark in marks
+        for row in _rows(mark, book.result(mark.result_id or 0) if platform != "canvas" else None, enrolled)
+    ]
+    if platform == "canvas":
+        text = canvas_sheet(rows, assignment, possible)
+    elif platform == "moodle":
+        text = moodle_sheet(rows, assignment)
+    else:
+        text = gradescope_sheet(rows)
+    return Sheet(text, len(rows), left_out)
+
+
+def one_total(marks: Iterable[Mark]) -> float:
+    """The points that can be reached, if they are the same for all marks; raises UsageError if they are not."""
+    totals = sorted({mark.max_score or 0.0 for mark in marks})
+    if len(totals) != 1:
+        raise UsageError(
+            f"the newest marks are out of different totals ({', '.join(map(number, totals))} points), as --only or "
+            "--points were others: choose a run with --run; `nox -s gradebook -- runs` lists them"
+        )
+    return totals[0]
+
+
+def _rows(mark: Mark, result: Result | None, enrolled: bool) -> list[Row]:
+    """A row for each student whose submission it is; without a roster, the label stands for the login."""
+    told = ""
+    if result is not None:
+        told = feedback(result)
+        if mark.adjustment:
+            did = "added" if mark.adjustment > 0 else "taken away"
+            told = f"{told} {number(abs(mark.adjustment))} points were {did} by hand."
+    row = Row(
+        score=mark.adjusted or 0.0,
+        max_score=mark.max_score or 0.0,
+        feedback=told,
+        functions=tuple(
+            (f"{each.module}.{each.function}", each.score or 0.0, each.max_score)
+            for each in (result.functions if result else ())
+        ),
+    )
+    if not enrolled:
+        return [row._replace(login=mark.label)]
+    return [
+        row._replace(
+            **{field: getattr(student, field) for field in ("login", "number", "email", "name", "section", "canvas")}
+        )
+        for student in mark.students
+    ]
+
+
+def json_lines(book: Gradebook, run: int | None = None) -> Iterator[str]:
+    """A line of JSON for each submission: its mark, what it is made of, what was added by hand. Without names."""
+    added: dict[str, list[dict[str, object]]] = {}
+    for each in book.adjustments():
+        added.setdefault(each.label, []).append(
+            {"points": each.points, "comment": each.comment, "author": each.author, "created": each.created}
+        )
+    for mark in book.marks(run):
+        result = book.result(mark.result_id) if mark.result_id else None
+        line: dict[str, object] = {
+            name: value for name, value in mark._asdict().items() if name not in ("students", "result_id")
+        }
+        line |= {"adjustments": added.get(mark.label, []), **(_told(result) if result else {})}
+        yield msgspec.json.encode(line).decode() + "\n"
+
+
+def _told(result: Result) -> dict[str, object]:
+    return {
+        "submission": result.submission.digest,
+        "suite": result.suite,
+        "environment": result.environment,
+        "isolation": result.isolation.level,
+        "seconds": result.seconds,
+        "message": result.message,
+        "functions": result.functions,
+        "facts": {fact.id: fact.outcome for fact in result.facts},
+        "mistakes": {fact.id: fact.mistake for fact in result.facts if fact.mistake},
+    }
+
+
+def entries(book: Gradebook, run: int | None = None) -> Iterator[Entry]:
+    """The class for its page, one submission after the other."""
+    for mark in book.marks(run):
+        result = book.result(mark.result_id) if mark.result_id else None
+        seconds = result.seconds if result else 0.0
+        yield Entry(mark.label, mark.adjusted, mark.max_score or 0.0, result, mark.shape, seconds, mark.fault)
+
+
+def reports(book: Gradebook, folder: Path, run: int | None = None) -> int:
+    """Write the report of each submission that has a mark into a new folder; returns how many.
+
+    Raises UsageError if the folder holds something: an older report might be taken for one of these.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError(f"{folder}: is not empty, and old reports could be taken for new ones; name a new folder")
+        marks = [mark for mark in book.marks(run) if mark.result_id]
+        names = file_names([mark.label for mark in marks])
+        for mark in marks:
+            content = html.page(_neutral(book.result(mark.result_id or 0), mark))
+            write_private(folder / f"{names[mark.label]}.html", [content])
+    except OSError as error:
+        raise UsageError(f"{folder}: the reports cannot be written ({error.strerror})") from None
+    return len(marks)
+
+
+def _neutral(result: Result, mark: Mark) -> Result:
+    """The result without the names that a platform gives to a submission and its files, or a roster to a student."""
+    words = {mark.label, *(word for student in mark.students for word in student)} - {""}
+    pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+    def neutral(text: str) -> str:
+        return re.sub(pattern, NEUTRAL_NAME, text, flags=re.IGNORECASE)
+
+    files = [
+        msgspec.structs.replace(file, name=neutral(file.name)) if file.left_out else file
+        for file in result.submission.files
+    ]
+    submission = msgspec.structs.replace(result.submission, name=NEUTRAL_NAME, files=files)
+    return msgspec.structs.replace(result, submission=submission, message=neutral(result.message))
+
+
+def file_names(labels: Iterable[str]) -> dict[str, str]:
+    """A file name for each label, on every system: the label, if it is one, and no two that differ only in case."""
+    plain = {label: re.sub(r"[^A-Za-z0-9_.@+-]+", "_", label).strip("._-")[:NAME_LIMIT] for label in labels}
+    taken: dict[str, int] = {}
+    for name in plain.values():
+        taken[name.casefold()] = taken.get(name.casefold(), 0) + 1
+    return {
+        label: name
+        if name == label and taken[name.casefold()] == 1 and name.partition(".")[0].casefold() not in RESERVED
+        else f"{name or NEUTRAL_NAME}-{sha256(label.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+        for label, name in plain.items()
+    }
+
+
+def write_private(path: Path, chunks: Iterable[str]) -> None:
+    """Replace the file at `path`, all or nothing; only its owner may read it. Line ends stay as they are."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+            for chunk in chunks:
+                file.write(chunk.encode("utf-8", "replace"))
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
