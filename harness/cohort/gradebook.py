@@ -116,7 +116,7 @@ class Gradebook:
 
         authors: by label, what the platform knows the authors of a submission by; it is kept in here alone.
         """
-        row = [_now(), *run._replace(selection=json.dumps(run.selection))]  # type: ignore[arg-type]
+        row = [_now(), storable(run.command), storable(run.source), run.suite, json.dumps(run.selection), *run[4:]]
         with self._writing():
             number = self._add(
                 "runs", "started, command, source, suite, selection, environment, level, reseed, workers", row
@@ -178,7 +178,7 @@ class Gradebook:
         with self._writing():
             roster = self._add("rosters", "source, created", [storable(source), _now()])
             for student in students:
-                row = [roster, *map(_text, student)]
+                row = [roster, *map(storable, student)]
                 self._add("students", "roster, label, number, login, email, name, section, canvas, github", row)
 
     # ---- reading ----
