@@ -1,15 +1,20 @@
 """What is read of a submission, and what is left out and why."""
 
+import contextlib
+import gzip
 import io
 import os
+import random
 import stat
 import tarfile
+import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.errors import UsageError
+from harness.errors import Unreadable, UsageError
 from harness.sandbox import intake
 from harness.sandbox.intake import shadowed, take
 
@@ -163,3 +168,104 @@ def test_nothing_to_grade_is_an_error_of_the_command(tmp_path: Path) -> None:
 
 def test_names_of_libraries_are_reported() -> None:
     assert shadowed(["dpo", "numpy", "random", "helper", "torch"]) == ["numpy", "random", "torch"]
+
+
+def repeated_header(kind: bytes, size: int, count: int) -> bytes:
+    """A .tar.gz of `count` headers of one kind, each with `size` zeros behind it."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = kind, size
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb") as file:
+        for _ in range(count):
+            file.write(info.tobuf(tarfile.USTAR_FORMAT) + bytes(-(-size // 512) * 512))
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME], ids=["pax", "long name"])
+def test_a_tar_header_is_read_no_further_than_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: bytes
+) -> None:
+    monkeypatch.setattr(intake, "ARCHIVE_LIMIT", 2_000_000)
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(repeated_header(kind, size=100_000_000, count=1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Unreadable):
+            take(path, MODULES, {})
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_headers_about_headers_are_followed_no_deeper_than_python_can(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(repeated_header(tarfile.XHDTYPE, size=0, count=20_000))
+    with pytest.raises(Unreadable, match=r"a\.tar\.gz"):
+        take(path, MODULES, {})
+
+
+def test_a_large_file_behind_the_modules_does_not_cost_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "ARCHIVE_LIMIT", 1_000_000)
+    path = tmp_path / "a.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, size in (("dpo.py", 1), ("data.bin", 5_000_000), ("laplace.py", 1)):
+            info = tarfile.TarInfo(name)
+            info.size = size
+            archive.addfile(info, io.BytesIO(bytes(size)))
+    assert set(take(path, MODULES, {}).sources) == {"dpo"}
+
+
+def test_the_directory_of_a_zip_is_not_read_when_it_lists_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "DIRECTORY_LIMIT", 10)
+    path = zipped(tmp_path / "a.zip", {"dpo.py": b"", **{f"{n}.txt": b"" for n in range(10)}})
+    with pytest.raises(Unreadable, match="more than 10 files"):
+        take(path, MODULES, {})
+
+
+def test_an_entry_without_a_name_is_no_file(tmp_path: Path) -> None:
+    nameless = zipfile.ZipInfo("name")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("dpo.py", b"1")
+        archive.writestr(nameless, b"2")
+        nameless.filename = ""  # the directory is written when the archive is closed
+    assert set(take(tmp_path / "a.zip", MODULES, {}).sources) == {"dpo"}
+
+
+def test_what_cannot_be_read_is_named_without_the_path_of_the_grader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = folder(tmp_path / "Ada Lovelace", dpo=b"1", laplace=b"2")
+
+    def refused(path: Path) -> Callable[[int], bytes]:
+        def read(limit: int) -> bytes:
+            raise PermissionError(13, "Permission denied", str(path))
+
+        return read
+
+    monkeypatch.setattr(intake, "reads", refused)
+    assert take(tree, MODULES, {}).left_out["dpo.py"] == "cannot be read (Permission denied)"
+
+
+def test_broken_archives_are_unreadable_and_nothing_else(tmp_path: Path) -> None:
+    """Bytes changed, cut out and doubled: whatever `zipfile` and `tarfile` raise, it is the submission's fault."""
+    files = {"dpo.py": b"x = 1\n" * 50, "lab/laplace.py": b"y = 1\n" * 50}
+    seeds = [zipped(tmp_path / "a.zip", files).read_bytes()]
+    for mode in ("w", "w:gz", "w:xz", "w:bz2"):
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode=mode) as archive:
+            for name, data in files.items():
+                info = tarfile.TarInfo(name)
+                info.size, info.mtime = len(data), 1.5
+                archive.addfile(info, io.BytesIO(data))
+        seeds.append(packed.getvalue())
+    rng = random.Random(6)
+    for _ in range(2_000):
+        data = bytearray(rng.choice(seeds))
+        for _ in range(rng.randint(1, 6)):
+            place = rng.randrange(len(data))
+            data[place : place + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+        with contextlib.suppress(Unreadable):
+            entries = list(intake.members(bytes(data), "submission"))
+            intake.taken_from(entries, MODULES, {}, "submission", "submission")

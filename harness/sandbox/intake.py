@@ -4,19 +4,24 @@ Nothing is unpacked, followed or run. What is not taken is named, with the reaso
 module's, files that are too large, what the harness provides itself.
 """
 
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
 import re
 import stat
+import struct
 import sys
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from io import BytesIO
+from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.errors import Unreadable, UsageError
 from harness.text import inert
@@ -26,8 +31,16 @@ TOTAL_LIMIT = 4_000_000
 COUNT_LIMIT = 200
 ENTRY_LIMIT = 5_000
 ARCHIVE_LIMIT = 50_000_000
+"""Bytes of an archive, and of what a .tar.gz unpacks to: `tarfile` reads a header as long as it says it is."""
+DIRECTORY_LIMIT = 100_000
+"""Entries of a .zip: `zipfile` lists all of them, 0.6 kB each, before the first can be looked at."""
 MODULE_NAME = re.compile(r"[A-Za-z_]\w*\.py", re.ASCII)
-UNREADABLE = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
+UNREADABLE = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, ValueError, RuntimeError),  # the last is also what is not implemented, encrypted or recursive
+)
+PACKED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
+"""What opens a compressed .tar, by its first bytes."""
 CLUTTER = {"__MACOSX", "__pycache__", "node_modules", "venv", "build", "dist"}
 LIBRARIES = {"numpy", "scipy", "torch"}
 
@@ -45,7 +58,7 @@ class Taken(NamedTuple):
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     """A file that could be taken. read: gives at most so many bytes. problem: why it is none, or nothing."""
 
     path: PurePosixPath
@@ -62,32 +75,40 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
     Raises UsageError when there is no such file, Unreadable when it holds nothing to grade.
     """
     if path.is_dir():
-        entries = list(_folder(path))
+        entries = list(folder(path))
     elif path.is_file():
-        entries = list(_archive(path))
+        with path.open("rb") as file:
+            entries = list(members(file.read(ARCHIVE_LIMIT + 1), str(path)))
     else:
         raise UsageError(f"{path}: no such folder or archive; --tree takes what holds closed_form.py, dpo.py, ...")
-    home = _home(entries, modules)
-    if home is None:
-        raise Unreadable(f"{path}: none of the modules is there ({', '.join(sorted(modules))})")
+    return taken_from(entries, modules, given, path.resolve().name, str(path))
+
+
+def taken_from(
+    entries: Collection[Entry], modules: Collection[str], given: Mapping[str, bytes], name: str, called: str
+) -> Taken:
+    """Read what counts among the files of one submission. name: of the submission; called: what an error calls it."""
+    top = home(entries, modules)
+    if top is None:
+        raise Unreadable(f"{called}: none of the modules is there ({', '.join(sorted(modules))})")
     sources: dict[str, bytes] = {}
     left_out: dict[str, str] = {}
     for entry in entries:
-        if entry.path.parent != home:
-            within = entry.path.relative_to(home).parts if entry.path.is_relative_to(home) else ()
+        if entry.path.parent != top:
+            within = entry.path.relative_to(top).parts if entry.path.is_relative_to(top) else ()
             if len(within) > 1 and within[0] in modules:
                 left_out[f"{within[0]}/"] = f"folders are not read; {within[0]}.py is what counts"
             continue
-        name, reason = entry.path.name, _reason(entry, sources)
+        file, reason = entry.path.name, _reason(entry, sources)
         if not reason and entry.path.stem in given:
             if entry.read(FILE_LIMIT + 1) != given[entry.path.stem]:
-                left_out[name] = "changed, but given: the course's own copy is used"
+                left_out[file] = "changed, but given: the course's own copy is used"
             continue
         if not reason:
             try:
                 data = entry.read(FILE_LIMIT + 1)
             except UNREADABLE as error:
-                data, reason = b"", f"cannot be read ({error})"
+                data, reason = b"", f"cannot be read ({_why(error)})"
             if sum(map(len, sources.values())) + len(data) > TOTAL_LIMIT:
                 reason = f"the files together are larger than {TOTAL_LIMIT:,} bytes"
             elif len(data) > FILE_LIMIT:
@@ -95,10 +116,10 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
         if not reason:
             sources[entry.path.stem] = data
             continue
-        left_out[inert(name[:100])] = reason
+        left_out[inert(file[:100])] = reason
         if len(left_out) > COUNT_LIMIT:
             break
-    return Taken(inert(path.resolve().name), sources | dict(given), left_out)
+    return Taken(inert(name), sources | dict(given), left_out)
 
 
 def shadowed(sources: Collection[str]) -> list[str]:
@@ -106,7 +127,7 @@ def shadowed(sources: Collection[str]) -> list[str]:
     return sorted(name for name in sources if name in LIBRARIES or name in sys.stdlib_module_names)
 
 
-def _reason(entry: _Entry, taken: Mapping[str, bytes]) -> str:
+def _reason(entry: Entry, taken: Mapping[str, bytes]) -> str:
     """Why an entry of the submission's own folder is not taken, or nothing."""
     stem = entry.path.stem
     if entry.problem:
@@ -124,7 +145,12 @@ def _reason(entry: _Entry, taken: Mapping[str, bytes]) -> str:
     return ""
 
 
-def _home(entries: list[_Entry], modules: Collection[str]) -> PurePosixPath | None:
+def _why(error: Exception) -> str:
+    """What an error says, without the path that an OSError names: that is the grader's, and may hold a name."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def home(entries: Iterable[Entry], modules: Collection[str]) -> PurePosixPath | None:
     """The folder with most of the course's modules; the one nearest the top among equals."""
     counts: dict[PurePosixPath, int] = {}
     for entry in entries:
@@ -133,8 +159,8 @@ def _home(entries: list[_Entry], modules: Collection[str]) -> PurePosixPath | No
     return min(counts, key=lambda folder: (-counts[folder], len(folder.parts), str(folder)), default=None)
 
 
-def _folder(top: Path) -> Iterator[_Entry]:
-    """The files of a folder, links not followed. Looks below only while no module's name stands at the top."""
+def folder(top: Path) -> Iterator[Entry]:
+    """The files of a folder and of those below it, links not followed."""
     seen = 0
     for folder, folders, names in os.walk(top, followlinks=False):
         folders[:] = sorted(name for name in folders if not _is_clutter(name))
@@ -147,10 +173,12 @@ def _folder(top: Path) -> Iterator[_Entry]:
                 continue
             status = path.lstat()
             problem = "" if stat.S_ISREG(status.st_mode) else "not a regular file (a link or a device)"
-            yield _Entry(PurePosixPath(path.relative_to(top).as_posix()), status.st_size, problem, _reads(path))
+            yield Entry(PurePosixPath(path.relative_to(top).as_posix()), status.st_size, problem, reads(path))
 
 
-def _reads(path: Path) -> Callable[[int], bytes]:
+def reads(path: Path) -> Callable[[int], bytes]:
+    """What reads at most so many bytes of a regular file; a link that took its place is not followed."""
+
     def read(limit: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as file:
@@ -159,24 +187,38 @@ def _reads(path: Path) -> Callable[[int], bytes]:
     return read
 
 
-def _archive(path: Path) -> Iterator[_Entry]:
-    """The members of an archive, in memory; a member is decompressed no further than its limit."""
-    if path.stat().st_size > ARCHIVE_LIMIT:
-        raise Unreadable(f"{path}: larger than {ARCHIVE_LIMIT:,} bytes; hand in the Python files only")
-    data = path.read_bytes()
+def members(data: bytes, called: str) -> Iterator[Entry]:
+    """The files of an archive in memory; one is decompressed no further than its limit, when it is read."""
+    if len(data) > ARCHIVE_LIMIT:
+        raise Unreadable(f"{called}: larger than {ARCHIVE_LIMIT:,} bytes; hand in the Python files only")
     try:
-        if zipfile.is_zipfile(BytesIO(data)):
-            yield from _zip(data)
+        if not zipfile.is_zipfile(BytesIO(data)):
+            yield from islice(_unpacked_tar(data), ENTRY_LIMIT)
+        elif data.count(b"PK\1\2") > DIRECTORY_LIMIT:
+            raise Unreadable(f"{called}: more than {DIRECTORY_LIMIT:,} files; hand in the Python files only")
         else:
-            yield from _tar(data)
+            yield from islice(zipped(zipfile.ZipFile(BytesIO(data))), ENTRY_LIMIT)
     except UNREADABLE as error:
-        raise Unreadable(f"{path}: neither a folder nor a readable .zip or .tar.gz ({error})") from None
+        raise Unreadable(f"{called}: neither a folder nor a readable .zip or .tar.gz ({_why(error)})") from None
 
 
-def _zip(data: bytes) -> Iterator[_Entry]:
-    archive = zipfile.ZipFile(BytesIO(data))
-    for info in archive.infolist()[:ENTRY_LIMIT]:
-        if not info.is_dir():
+def _unpacked_tar(data: bytes) -> Iterator[Entry]:
+    """The files of a .tar, compressed or not; of one that unpacks to too much, those at the beginning."""
+    opened = next((opener for first, opener in PACKED.items() if data.startswith(first)), None)
+    if opened is not None:
+        with opened(BytesIO(data)) as file:
+            data = file.read(ARCHIVE_LIMIT)
+    try:
+        yield from tarred(tarfile.TarFile(fileobj=BytesIO(data)))
+    except tarfile.ReadError:
+        if len(data) < ARCHIVE_LIMIT:
+            raise
+
+
+def zipped(archive: zipfile.ZipFile) -> Iterator[Entry]:
+    """The files of a .zip."""
+    for info in archive.infolist():
+        if not info.filename.endswith("/"):  # `is_dir` fails on an empty name
             link = stat.S_ISLNK(info.external_attr >> 16)
             problem = "a link" if link else "encrypted" if info.flag_bits & 1 else ""
             yield from _member(info.filename, info.file_size, problem, partial(_unzip, archive, info))
@@ -187,33 +229,26 @@ def _unzip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes
         return file.read(limit)
 
 
-def _first(content: bytes, limit: int) -> bytes:
-    return content[:limit]
-
-
-def _tar(data: bytes) -> Iterator[_Entry]:
-    # a stream of what it says it is: sizes are believed only as far as the bytes read
-    with tarfile.open(fileobj=BytesIO(data), mode="r:*") as archive:
-        unpacked = 0
-        for count, info in enumerate(archive):
-            unpacked += info.size
-            if count >= ENTRY_LIMIT or unpacked > ARCHIVE_LIMIT:
-                return
-            if info.isdir():
-                continue
-            file = archive.extractfile(info) if info.isreg() else None
-            content = file.read(FILE_LIMIT + 1) if file is not None else b""
+def tarred(archive: tarfile.TarFile) -> Iterator[Entry]:
+    """The files of a .tar that is not compressed."""
+    for info in archive:
+        if not info.isdir():
             problem = "" if info.isreg() else "not a regular file (a link or a device)"
-            yield from _member(info.name, info.size, problem, partial(_first, content))
+            yield from _member(info.name, info.size, problem, partial(_untar, archive, info))
 
 
-def _member(name: str, size: int, problem: str, read: Callable[[int], bytes]) -> Iterator[_Entry]:
+def _untar(archive: tarfile.TarFile, info: tarfile.TarInfo, limit: int) -> bytes:
+    file = archive.extractfile(info)
+    return file.read(limit) if file is not None else b""
+
+
+def _member(name: str, size: int, problem: str, read: Callable[[int], bytes]) -> Iterator[Entry]:
     """An archive's member; a path that leads out of the archive is no path of it."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts:
         path, problem = PurePosixPath(path.name), "its path leads out of the archive"
     if not any(_is_clutter(part) for part in path.parts):
-        yield _Entry(path, size, problem, read)
+        yield Entry(path, size, problem, read)
 
 
 def _is_clutter(name: str) -> bool:
