@@ -250,7 +250,7 @@ def test_what_cannot_be_read_is_named_without_the_path_of_the_grader(
 
 def test_broken_archives_are_unreadable_and_nothing_else(tmp_path: Path) -> None:
     """Bytes changed, cut out and doubled: whatever `zipfile` and `tarfile` raise, it is the submission's fault."""
-    files = {"dpo.py": b"x = 1\n" * 50, "lab/laplace.py": b"y = 1\n" * 50}
+    files = {f"{name}.py": b"x = 1\n" * 50 for name in ("dpo", "lab/laplace", "world")}
     seeds = [zipped(tmp_path / "a.zip", files).read_bytes()]
     for mode in ("w", "w:gz", "w:xz", "w:bz2"):
         packed = io.BytesIO()
@@ -262,10 +262,10 @@ def test_broken_archives_are_unreadable_and_nothing_else(tmp_path: Path) -> None
         seeds.append(packed.getvalue())
     rng = random.Random(6)
     for _ in range(2_000):
-        data = bytearray(rng.choice(seeds))
+        broken = bytearray(rng.choice(seeds))
         for _ in range(rng.randint(1, 6)):
-            place = rng.randrange(len(data))
-            data[place : place + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+            place = rng.randrange(len(broken))
+            broken[place : place + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
         with contextlib.suppress(Unreadable):
-            entries = list(intake.members(bytes(data), "submission"))
-            intake.taken_from(entries, MODULES, {}, "submission", "submission")
+            entries = list(intake.members(bytes(broken), "submission"))
+            intake.taken_from(entries, MODULES, GIVEN, "submission", "submission")

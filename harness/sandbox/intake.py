@@ -99,16 +99,17 @@ def taken_from(
             if len(within) > 1 and within[0] in modules:
                 left_out[f"{within[0]}/"] = f"folders are not read; {within[0]}.py is what counts"
             continue
-        file, reason = entry.path.name, _reason(entry, sources)
-        if not reason and entry.path.stem in given:
-            if entry.read(FILE_LIMIT + 1) != given[entry.path.stem]:
-                left_out[file] = "changed, but given: the course's own copy is used"
-            continue
+        file, reason, data = entry.path.name, _reason(entry, sources), b""
         if not reason:
             try:
                 data = entry.read(FILE_LIMIT + 1)
             except UNREADABLE as error:
-                data, reason = b"", f"cannot be read ({_why(error)})"
+                reason = f"cannot be read ({inert(_why(error))})"
+        if not reason and entry.path.stem in given:
+            if data != given[entry.path.stem]:
+                left_out[file] = "changed, but given: the course's own copy is used"
+            continue
+        if not reason:
             if sum(map(len, sources.values())) + len(data) > TOTAL_LIMIT:
                 reason = f"the files together are larger than {TOTAL_LIMIT:,} bytes"
             elif len(data) > FILE_LIMIT:
@@ -199,7 +200,7 @@ def members(data: bytes, called: str) -> Iterator[Entry]:
         else:
             yield from islice(zipped(zipfile.ZipFile(BytesIO(data))), ENTRY_LIMIT)
     except UNREADABLE as error:
-        raise Unreadable(f"{called}: neither a folder nor a readable .zip or .tar.gz ({_why(error)})") from None
+        raise Unreadable(f"{called}: neither a folder nor a readable .zip or .tar.gz ({inert(_why(error))})") from None
 
 
 def _unpacked_tar(data: bytes) -> Iterator[Entry]:
