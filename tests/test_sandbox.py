@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness.facts import Fact
-from harness.impl import BadReturn, Call, Crashed, Impl, Raised, Timeout, Todo
+from harness.impl import BadReturn, Call, Crashed, Impl, Noted, Raised, Timeout, Todo
 from harness.sandbox import confine, syscalls
 from harness.sandbox.backend import Confined
 from harness.sandbox.client import Client
@@ -216,6 +216,20 @@ def test_an_ordinary_process_comes_to_the_same(code: str, outcome: type, monkeyp
         with pytest.raises(outcome):
             impl.m.f()
         assert begin(client, body("return 3")).m.f() == 3, "the next fact is not disturbed"
+
+
+@pytest.mark.parametrize("ends", ["while True: pass", "os._exit(0)"])
+def test_one_that_has_ended_has_nothing_more_to_say(client: Client, monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+    """What was asked of a dead process once killed the grader: the zygote was told to end process 0."""
+    monkeypatch.setattr("harness.sandbox.portable.WALL_PER_CPU", 2.0)
+    impl = begin(client, body(ends))
+    with pytest.raises((Timeout, Crashed)):
+        impl.m.f()
+    assert impl.backend.noted() == Noted()
+    with pytest.raises(Crashed, match="its process has ended"):
+        impl.m.f()
+    impl.backend.end()
+    assert begin(client, body("return 3")).m.f() == 3
 
 
 FORGED = """

@@ -221,10 +221,13 @@ class Forked(Client):
         self._drain()
         os.close(self._channel)
         os.close(self._printed)
+        self._channel = self._printed = -1  # the numbers may soon be those of other files
         return status
 
     def _gone(self) -> NoReturn:
         """The channel is closed: find out how the child ended."""
+        if not self._pid:
+            raise Crashed("its process has ended")
         time.sleep(TICK)  # one that died is a zombie by now; one that only closed its channel is killed
         status = self._reap()
         if os.WIFEXITED(status):

@@ -88,7 +88,9 @@ class Portable(Client):
         self._budget, self._used = before
 
     def _write(self, data: bytes) -> None:
-        assert self._process is not None and self._process.stdin is not None
+        if self._process is None:
+            raise Crashed("its process has ended")
+        assert self._process.stdin is not None
         try:
             self._process.stdin.write(data)
             self._process.stdin.flush()

@@ -54,7 +54,7 @@ def main(control: socket.socket, without: frozenset[str]) -> None:
         return f"pid {pid}"
 
     def end_one(pid: int) -> str:
-        running.discard(pid)
+        running.remove(pid)  # KeyError for any other: to kill 0 would be to kill the grader's whole process group
         return f"status {end(pid)}"
 
     try:
