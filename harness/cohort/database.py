@@ -93,16 +93,16 @@ def opened(path: Path, create: bool) -> sqlite3.Connection:
     create: make it if there is none; only its owner may read it, as it holds names and marks. Raises UsageError if it
     cannot be opened, GraderFault if the disk is full or another process does not let go of it.
     """
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: --gradebook takes a file")
-    if not path.exists():
-        if not create:
-            raise UsageError(f"{path}: no such gradebook; `nox -s cohort` makes it, --gradebook names another")
-        try:
+    try:
+        if not path.exists():
+            if not create:
+                raise UsageError(f"{path}: no such gradebook; `nox -s cohort` makes it, --gradebook names another")
             path.parent.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        except OSError as error:
-            raise UsageError(f"{path}: the gradebook cannot be made ({error.strerror})") from None
+        elif not path.is_file():
+            raise UsageError(f"{path} is no file: --gradebook takes one")
+    except OSError as error:
+        raise UsageError(f"{path}: the gradebook cannot be opened ({error.strerror})") from None
     with told(path):
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
