@@ -1,18 +1,12 @@
-"""`report.html` in a real browser: it opens, filters, prints, and what a submission says stays text.
-
-Needs Chromium and chromedriver, which `.ci/run` installs where it may; elsewhere these tests are reported as skipped.
-"""
+"""`report.html` in a real browser: it opens, filters, prints, and what a submission says stays text."""
 
 import base64
-import importlib.resources
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
@@ -20,31 +14,12 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from harness.report import html
 from harness.result import Result
+from tests.browser import DESK, NEEDED, PATIENCE, PHONE, emulate, opened, restore, violations, width_of
 from tests.sample_results import HOSTILE, incomplete, mixed, unreadable, whole
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="needs chromium and chromedriver on the PATH (Debian: chromium, chromium-driver)"
-)
+pytestmark = NEEDED
 PAGES = {"mixed": mixed, "whole": whole, "incomplete": incomplete, "unreadable": unreadable}
-PHONE = 390
-PATIENCE = 20
-"""Pixels of a narrow phone; seconds that something the page does by itself may take."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER or ""
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver: Any = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    try:
-        yield driver
-    finally:
-        driver.quit()
+browser = pytest.fixture(scope="module")(opened)
 
 
 @pytest.fixture
@@ -59,8 +34,7 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Any]:
     browser.get_log("browser")
     yield open_page
     assert [entry["message"] for entry in browser.get_log("browser")] == []
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    restore(browser)
 
 
 def visible_facts(page: Any) -> list[str]:
@@ -169,19 +143,13 @@ def test_it_prints(show: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1200, PHONE])
+@pytest.mark.parametrize("width", [DESK, PHONE])
 @pytest.mark.parametrize("kind", PAGES)
 def test_axe_finds_no_violation_and_nothing_is_too_wide(show: Any, kind: str, width: int, scheme: str) -> None:
     page = show(PAGES[kind]())
-    metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width == PHONE}
-    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    emulate(page, width, scheme)
     for box in page.find_elements(By.CSS_SELECTOR, "input[value=passed]:not(:checked)"):
         box.click()
     page.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
-    assert page.execute_script("return document.documentElement.scrollWidth") <= width
-    page.execute_script((importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
-    found = page.execute_async_script("axe.run().then(arguments[0])")
-    assert len(found["passes"]) > 15
-    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]] == []
+    assert width_of(page) <= width
+    assert violations(page) == []
