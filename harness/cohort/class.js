@@ -2,6 +2,7 @@
 // Sorts, filters and shortens the tables. Without it the page shows every row, in the order that it says.
 
 const collator = new Intl.Collator("en", { numeric: true });
+const written = (n) => n.toLocaleString("en");
 
 // Which rows a form asks for. A field that the form does not have asks for nothing.
 function wanted(form) {
@@ -14,11 +15,12 @@ function wanted(form) {
     (!asked.place || asked.level.includes(row.dataset.levels[asked.place]));
 }
 
-function key(row, column, isNumber) {
-  const cell = row.cells[column];
-  const value = cell.dataset.key ?? cell.textContent.trim();
-  if (!isNumber) return value;
-  return value === "" || Number.isNaN(Number(value)) ? null : Number(value);
+// What a column is sorted by: numbers if all are, null where there is none.
+function keys(rows, column) {
+  const texts = rows.map((row) => row.cells[column].dataset.key ?? row.cells[column].textContent.trim());
+  const nothing = ["", "–"];
+  const numeric = texts.every((text) => nothing.includes(text) || !Number.isNaN(Number(text)));
+  return texts.map((text) => (nothing.includes(text) ? null : numeric ? Number(text) : text));
 }
 
 // Rows that have no number stay at the end, whichever way the others are.
@@ -63,13 +65,13 @@ class List {
   }
 
   sort(head, column) {
-    const isNumber = head.classList.contains("n") || head.classList.contains("outcomes");
     const ascending = head.getAttribute("aria-sort") !== "ascending";
     for (const other of this.table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
-    const keyed = [...this.body.rows].map((row) => [key(row, column, isNumber), row]);
-    keyed.sort((a, b) => compare(a[0], b[0], ascending ? 1 : -1));
-    this.body.append(...keyed.map((pair) => pair[1]));
+    const rows = [...this.body.rows];
+    const by = new Map(keys(rows, column).map((key, place) => [rows[place], key]));
+    rows.sort((a, b) => compare(by.get(a), by.get(b), ascending ? 1 : -1));
+    this.body.append(...rows);
     this.refresh();
   }
 
@@ -83,11 +85,11 @@ class List {
     }
     const shown = Math.min(found, this.limit);
     this.more.hidden = shown === found;
-    this.more.textContent = `Show all ${found}`;
+    this.more.textContent = `Show all ${written(found)}`;
     const status = this.form?.querySelector("[role=status]");
     if (status) {
       const of = this.body.rows.length;
-      status.textContent = `${shown} of ${found} shown${found < of ? `, ${of} in all` : ""}`;
+      status.textContent = `${written(shown)} of ${written(found)} shown${found < of ? `, ${written(of)} in all` : ""}`;
     }
   }
 
@@ -116,5 +118,15 @@ for (const link of document.querySelectorAll("a[data-facts-of]")) {
     list.refresh();
   });
 }
+
+// Under the pointer, a cell of a strip says which function it is.
+const names = [...document.querySelectorAll("select[name=place] option")].slice(1).map((option) => option.text);
+document.querySelector("table.students")?.addEventListener("pointermove", (event) => {
+  const strip = event.target.closest(".strip");
+  if (!strip) return;
+  const box = strip.getBoundingClientRect();
+  strip.parentElement.title = names[Math.floor((names.length * (event.clientX - box.left)) / box.width)] ?? "";
+});
+
 window.addEventListener("hashchange", reveal);
 reveal();

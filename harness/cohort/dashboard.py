@@ -39,6 +39,8 @@ __all__ = ["Entry", "page"]
 FOLDER = Path(__file__).parent
 SLOWEST = 10
 """How many of the slowest submissions are listed."""
+LISTED = 5_000
+"""Of how many submissions each has a row of its own: with 1.3 kB each, a larger page takes a browser many seconds."""
 
 """`class.html`: one page about a class, for its instructor. It needs no network; scripts only sort, filter and shorten.
 
@@ -56,8 +58,12 @@ class FunctionRow(NamedTuple):
 
 
 class FactRow(NamedTuple):
-    """A fact: of the submissions that answer anything, the shares for which it holds, is wrong, or is to do."""
+    """A fact: of the submissions that answer anything, the shares for which it holds, is wrong, or is to do.
 
+    place: in the order of the suite.
+    """
+
+    place: int
     fact: Statement
     function: Function
     item: Item
@@ -83,13 +89,17 @@ class SameProgram(NamedTuple):
 
 
 class StudentRow(NamedTuple):
-    """A submission in the list. states: words to filter by. strip: an SVG path by kind, a cell for each function."""
+    """A submission in the list. states: words to filter by. levels: how many functions it has, and how.
+
+    strip: the same as SVG paths, a cell for each function.
+    """
 
     place: int
     student: Student
     held: int
     asked: int
     states: list[str]
+    levels: dict[str, int]
     strip: dict[str, str]
 
 
@@ -107,7 +117,7 @@ STATES = {
 
 
 def page(entries: Iterable[Entry]) -> str:
-    """The whole page. Its size is about 1 kB for each submission."""
+    """The whole page, for any number of submissions."""
     group = tally(entries)
     marks = distribution.distribution(
         [(student.score, student.max_score) for student in group.students if student.score is not None]
@@ -127,6 +137,7 @@ def page(entries: Iterable[Entry]) -> str:
         "same": same,
         "slowest": sorted(rows, key=lambda row: -row.student.seconds)[:SLOWEST],
         "rows": rows,
+        "listed": len(rows) <= LISTED,
         "counts": counts,
         "states": STATES,
         "answering": answering,
@@ -164,13 +175,13 @@ def fact_rows(group: Tally) -> list[FactRow]:
     outcomes = _answering(group, group.outcomes)
     rest = items.rests(_answering(group, group.points), _answering(group, group.most))
     rows = []
-    for number_, fact in enumerate(group.facts):
-        column = outcomes[:, number_]
+    for place, fact in enumerate(group.facts):
+        column = outcomes[:, place]
         held = np.where(column == NO_FACT, np.nan, column == HELD)
         kinds = {"whole": HELD, "wrong": WRONG, "todo": TODO}
         segments = _segments({kind: int((column == ending).sum()) for kind, ending in kinds.items()})
         item = items.item(held, rest[:, fact.function])
-        rows.append(FactRow(fact, group.functions[fact.function], item, segments))
+        rows.append(FactRow(place, fact, group.functions[fact.function], item, segments))
     return sorted(rows, key=lambda row: 2.0 if row.item.difficulty is None else row.item.difficulty)
 
 
@@ -206,7 +217,7 @@ def percent(share: float | None) -> str:
     if share is None:
         return "–"
     whole = round(100 * share)
-    return f"{whole if share in (0, 1) else min(max(whole, 1), 99)} %"
+    return f"{whole if share in (0, 1) else min(max(whole, 1), 99)}\u00a0%"
 
 
 def signed(value: float | None) -> str:
@@ -237,9 +248,10 @@ def _student_row(place: int, student: Student, repeated: bool) -> StudentRow:
     }
     held = student.outcomes.count(HELD)
     asked = len(student.outcomes) - student.outcomes.count(NO_FACT)
-    return StudentRow(
-        place, student, held, asked, [state for state, is_so in states.items() if is_so], _strip(student)
-    )
+    levels = {"whole": student.levels.count(WHOLE), "in part": student.levels.count(PART)}
+    levels["wrong"] = student.levels.count(NOTHING)
+    met = [state for state, is_so in states.items() if is_so]
+    return StudentRow(place, student, held, asked, met, levels, _strip(student))
 
 
 def _strip(student: Student) -> dict[str, str]:

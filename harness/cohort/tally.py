@@ -80,7 +80,7 @@ class Student(NamedTuple):
     @property
     def blank(self) -> bool:
         """It answers nothing, as the functions that are handed out do."""
-        return bool(self.outcomes) and not self.answers
+        return UNANSWERED in self.levels and not self.answers
 
     @property
     def full(self) -> bool:
