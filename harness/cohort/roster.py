@@ -83,7 +83,9 @@ def read(path: Path) -> list[Student]:
     except OSError as error:
         raise UsageError(f"{path}: the roster cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{path}: the roster is not UTF-8; save it as `CSV UTF-8`") from None
+        text = "\0"
+    if "\0" in text:  # as in UTF-16 without a mark
+        raise UsageError(f"{path}: the roster is no text in UTF-8; save it as `CSV UTF-8`")
     rows = _rows(text, path)
     first = next(rows, None)
     if first is None:
