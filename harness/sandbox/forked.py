@@ -35,7 +35,10 @@ PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 NOMINAL_CALIBRATION = 0.0025
 """CPU seconds of the zygote's loop on the machine where limits were chosen; a slower one gets longer limits."""
 
-START_SECONDS, ORDER_SECONDS = 120.0, 30.0
+ZYGOTE_SECONDS = 120.0
+"""How long a zygote may take to start or to obey, by the clock: on a machine with twenty processes to a core, 30 s were
+too few."""
+
 IMPORT_SECONDS = 10.0
 WALL_PER_CPU, WALL_EXTRA = 6.0, 2.0
 TICK = 0.02
@@ -67,7 +70,7 @@ class Forked(Client):
     def wait_until_ready(self) -> None:
         if self._ready:
             return
-        word, speed, *missing = self._answer_of_zygote(START_SECONDS).split(" ")
+        word, speed, *missing = self._answer_of_zygote(ZYGOTE_SECONDS).split(" ")
         if word != "ready":
             raise GraderFault(f"the zygote said {word!r}")
         self.missing = missing[0].split(",") if missing else []
@@ -108,7 +111,7 @@ class Forked(Client):
         self._channel, self._printed = channel.detach(), printed
         os.set_blocking(self._channel, False)
         os.set_blocking(self._printed, False)
-        self._pid = int(self._answer_of_zygote(ORDER_SECONDS).removeprefix("pid "))
+        self._pid = int(self._answer_of_zygote(ZYGOTE_SECONDS).removeprefix("pid "))
         self._budget, self._charged_before, self._slept = IMPORT_SECONDS * self._speed, 0.0, 0.0
         try:
             wire.read_from_child(self._reader())
@@ -217,7 +220,7 @@ class Forked(Client):
             self._control.sendall(f"end {pid}\n".encode())
         except OSError as error:
             raise GraderFault(f"the zygote does not answer: {error}") from None
-        status = int(self._answer_of_zygote(ORDER_SECONDS).removeprefix("status "))
+        status = int(self._answer_of_zygote(ZYGOTE_SECONDS).removeprefix("status "))
         self._drain()
         os.close(self._channel)
         os.close(self._printed)
