@@ -226,7 +226,7 @@ def test_a_difference_names_the_marks_and_the_facts(book: Gradebook) -> None:
 
 
 def test_no_row_is_changed_whoever_asks(book: Gradebook, path: Path) -> None:
-    run = book.begin(RUN, {"ada": (("17",),)})
+    run = book.begin(RUN, {"ada": [writers.STUDENT]})
     book.keep(run, "ada", graded())
     book.end(run)
     book.adjust("ada", 1, "x", "y")

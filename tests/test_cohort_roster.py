@@ -125,16 +125,32 @@ def test_what_may_be_two_students_is_nobodys() -> None:
     assert found.strangers == {"ada": "more than one row may be its author's"}
 
 
-def test_what_the_platform_knows_counts_before_the_label() -> None:
-    found = matched({"submission_9": (("x", "18"),), "ada": (("nobody@example.org",),)}, [ADA, BOB])
+def test_what_the_platform_says_is_compared_field_by_field() -> None:
+    said = {
+        "submission_9": (Student(number="18", email="b@elsewhere.org"),),
+        "ada": (Student(email="nobody@example.org"),),  # not the label: the platform says who it is
+        "x": (Student(number="ada"),),
+    }
+    found = matched(said, [ADA, BOB])
     assert found.students == {"submission_9": (BOB,)}
-    assert found.strangers == {"ada": "no row of the roster is its author's"}
+    assert found.strangers == dict.fromkeys(["ada", "x"], "no row of the roster is its author's")
+    contradiction = matched({"s": (Student(number="17", email="bob@example.org"),)}, [ADA, BOB])
+    assert contradiction.strangers == {"s": "more than one row may be its author's"}
+
+
+def test_a_name_at_github_is_a_login_there() -> None:
+    cem = Student(number="19", github="Cem-X")
+    assert matched({"lab-cem-x": (Student(login="cem-x"),)}, [ADA, cem]).students == {"lab-cem-x": (cem,)}
+
+
+def test_of_whom_the_platform_says_nothing_the_label_counts() -> None:
+    assert matched({"ada": (Student(name="Somebody"),)}, [ADA]).students == {"ada": (ADA,)}
 
 
 def test_a_group_is_all_of_its_authors_or_nobody() -> None:
-    both = (("17",), ("bob@example.org", "18"))
+    both = (Student(number="17"), Student(email="bob@example.org", number="18"))
     assert matched({"team": both}, [ADA, BOB]).students == {"team": (ADA, BOB)}
-    found = matched({"team": (*both, ("99",))}, [ADA, BOB])
+    found = matched({"team": (*both, Student(number="99"))}, [ADA, BOB])
     assert (found.students, list(found.strangers)) == ({}, ["team"])
 
 

@@ -29,8 +29,9 @@ TABLES = {
         environment TEXT NOT NULL, level TEXT NOT NULL, reseed INTEGER NOT NULL, readable INTEGER NOT NULL,
         score REAL NOT NULL, max_score REAL NOT NULL, shape TEXT NOT NULL, json BLOB NOT NULL, created TEXT NOT NULL""",
     "authors": """
-        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, label TEXT NOT NULL, author INTEGER NOT NULL,
-        known_by TEXT NOT NULL""",
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, label TEXT NOT NULL, number TEXT NOT NULL,
+        login TEXT NOT NULL, email TEXT NOT NULL, name TEXT NOT NULL, section TEXT NOT NULL, canvas TEXT NOT NULL,
+        github TEXT NOT NULL""",
     "marks": """
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, label TEXT NOT NULL,
         result INTEGER REFERENCES results, fault TEXT NOT NULL, created TEXT NOT NULL,
@@ -46,11 +47,10 @@ TABLES = {
 }
 """Columns by table.
 
-runs: a command that grades; run_ends: those that reached their end. authors: what a platform knows the authors of a
-run's submissions by; author: which of a group it is of. results: whole ones, zlib of their JSON, with what they are
-reused by. marks: a row for each submission of a run, with a result or the reason why there is none. adjustments: points
-to add to a submission's mark, and comments, whatever run the mark is of. students: the rows of a roster; the newest
-roster counts.
+runs: a command that grades; run_ends: those that reached their end. authors: what a platform says of the authors of a
+run's submissions. results: whole ones, zlib of their JSON, with what they are reused by. marks: a row for each
+submission of a run, with a result or the reason why there is none. adjustments: points to add to a submission's mark,
+and comments, whatever run the mark is of. students: the rows of a roster; the newest roster counts.
 """
 INDEXES = (
     "CREATE INDEX results_by_key ON results (submission, suite, selection, environment, level, reseed)",
@@ -78,9 +78,9 @@ MARKS = """
 AUTHORS = """
     WITH
     newest AS (SELECT label, max(run) AS run FROM authors GROUP BY label),
-    told AS (SELECT label, author, known_by, authors.id AS place FROM authors JOIN newest USING (run, label))
-    SELECT label, author, known_by FROM (SELECT DISTINCT label FROM marks) LEFT JOIN told USING (label)
-    ORDER BY label, place"""
+    told AS (SELECT authors.* FROM authors JOIN newest USING (run, label))
+    SELECT label, number, login, email, name, section, canvas, github
+    FROM (SELECT DISTINCT label FROM marks) LEFT JOIN told USING (label) ORDER BY label, id"""
 
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}

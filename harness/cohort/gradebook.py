@@ -25,9 +25,12 @@ import msgspec
 
 from harness.cohort import database
 from harness.cohort.keys import Key, key_of_result
-from harness.cohort.roster import Authors, Matching, Student, matched
+from harness.cohort.roster import Matching, Student, matched
 from harness.errors import GraderFault, UsageError
 from harness.result import Result
+
+STUDENT = ", ".join(Student._fields)
+"""The columns of authors and students, which are those of a roster."""
 
 
 class Run(NamedTuple):
@@ -111,10 +114,10 @@ class Gradebook:
 
     # ---- writing ----
 
-    def begin(self, run: Run, authors: Mapping[str, Authors] | None = None) -> int:
+    def begin(self, run: Run, authors: Mapping[str, Sequence[Student]] | None = None) -> int:
         """Add a run; returns its number.
 
-        authors: by label, what the platform knows the authors of a submission by; it is kept in here alone.
+        authors: by label, what the platform says of the authors of a submission; it is kept in here alone.
         """
         row = [_now(), storable(run.command), storable(run.source), run.suite, json.dumps(run.selection), *run[4:]]
         with self._writing():
@@ -122,11 +125,8 @@ class Gradebook:
                 "runs", "started, command, source, suite, selection, environment, level, reseed, workers", row
             )
             for label, each in (authors or {}).items():
-                for author, names in enumerate(each):
-                    for name in names:
-                        self._add(
-                            "authors", "run, label, author, known_by", [number, storable(label), author, storable(name)]
-                        )
+                for author in each:
+                    self._add("authors", f"run, {STUDENT}", [number, *map(storable, author._replace(label=label))])
         return number
 
     def keep(self, run: int, label: str, result: Result, shape: str = "") -> int:
@@ -179,7 +179,7 @@ class Gradebook:
             roster = self._add("rosters", "source, created", [storable(source), _now()])
             for student in students:
                 row = [roster, *map(storable, student)]
-                self._add("students", "roster, label, number, login, email, name, section, canvas, github", row)
+                self._add("students", f"roster, {STUDENT}", row)
 
     # ---- reading ----
 
@@ -233,21 +233,18 @@ class Gradebook:
 
     def matching(self) -> Matching:
         """Whose the submissions are, as the newest roster says; without a roster, nobody's and no strangers."""
-        authors: dict[str, dict[int, tuple[str, ...]]] = {}
-        for label, author, name in self._rows(database.AUTHORS):
-            names = authors.setdefault(label, {})
-            if author is not None:
-                names[author] = (*names.get(author, ()), name)
+        authors: dict[str, list[Student]] = {}
+        for label, *fields in self._rows(database.AUTHORS):
+            known = authors.setdefault(label, [])
+            if fields[0] is not None:
+                known.append(Student(label, *fields))
         students = self.students()
-        return matched({label: tuple(each.values()) for label, each in authors.items() if students}, students)
+        return matched(authors if students else {}, students)
 
     def students(self) -> list[Student]:
         """The rows of the newest roster."""
-        rows = self._rows(
-            "SELECT label, number, login, email, name, section, canvas, github FROM students"
-            " WHERE roster = (SELECT max(id) FROM rosters) ORDER BY id"
-        )
-        return [Student(*row) for row in rows]
+        newest = "roster = (SELECT max(id) FROM rosters)"
+        return [Student(*row) for row in self._rows(f"SELECT {STUDENT} FROM students WHERE {newest} ORDER BY id")]
 
     # ---- SQLite ----
 

@@ -41,9 +41,6 @@ class Matching(NamedTuple):
     absent: list[Student]
 
 
-Authors = tuple[tuple[str, ...], ...]
-"""For each author of a submission, what a roster may know them by."""
-
 COLUMNS = {
     "label": ("label", "submission", "folder", "repository"),
     "number": (
@@ -153,33 +150,29 @@ def _students(rows: Iterable[tuple[int, list[str]]], fields: list[str], path: Pa
         yield student
 
 
-def matched(authors: Mapping[str, Authors], students: Sequence[Student]) -> Matching:
-    """Whose the submissions are. authors: by label; without any, the label itself is what the author is known by.
+def matched(authors: Mapping[str, Sequence[Student]], students: Sequence[Student]) -> Matching:
+    """Whose the submissions are. authors: by label, what the platform says of them; it may be nothing.
 
-    A row with a submission's label is its author's. Else it is the one row that has, as number, login, e-mail, number
-    in Canvas or name at GitHub, what an author is known by, but for case.
+    A row with a submission's label is its author's. Else it is the one row that is equal, but for case, in what the
+    platform says of the author: number, login, e-mail, number in Canvas, name at GitHub, and no other row in any of
+    them. Where it says nothing, it is the one row that has the label in one of these columns.
     """
-    labelled = {comparable(student.label): student for student in students}
-    rows: dict[str, set[Student]] = {}
-    for student in students:
-        for field in IDENTIFYING[1:]:
-            rows.setdefault(comparable(getattr(student, field)), set()).add(student)
-    rows.pop("", None)
+    labelled = {comparable(student.label): student for student in students if student.label}
+    rows = {field: _by(field, students) for field in IDENTIFYING[1:]}
     found: dict[str, tuple[Student, ...]] = {}
     strangers: dict[str, str] = {}
-    for label, known_by in authors.items():
+    for label, known in authors.items():
         owner = labelled.get(comparable(label))
-        candidates = [
-            {student for name in names for student in rows.get(comparable(name), ())}
-            for names in known_by or ((label,),)
-        ]
+        told = [author for author in known if any(getattr(author, field) for field in rows)]
+        everywhere = [{row for index in rows.values() for row in index.get(comparable(label), ())}]
+        candidates = [_candidates(author, rows) for author in told] or everywhere
         unclear = [len(each) for each in candidates if len(each) != 1]
-        if owner is not None and owner.label:
+        if owner is not None:
             found[label] = (owner,)
+        elif 0 in unclear:
+            strangers[label] = "no row of the roster is its author's"
         elif unclear:
-            strangers[label] = (
-                "no row of the roster is its author's" if 0 in unclear else "more than one row may be its author's"
-            )
+            strangers[label] = "more than one row may be its author's"
         else:
             found[label] = tuple(dict.fromkeys(student for each in candidates for student in each))
     counts = Counter(student for each in found.values() for student in each)
@@ -187,6 +180,20 @@ def matched(authors: Mapping[str, Authors], students: Sequence[Student]) -> Matc
     strangers |= {label: "its author has another submission, too" for label in shared}
     absent = [student for student in students if student not in counts]
     return Matching({label: each for label, each in found.items() if label not in shared}, strangers, absent)
+
+
+def _by(field: str, students: Iterable[Student]) -> dict[str, set[Student]]:
+    """The students by what they have in a field. A name at GitHub is looked for as a login, and the other way round."""
+    index: dict[str, set[Student]] = {}
+    for student in students:
+        for name in ("login", "github") if field in ("login", "github") else (field,):
+            index.setdefault(comparable(getattr(student, name)), set()).add(student)
+    index.pop("", None)
+    return index
+
+
+def _candidates(author: Student, rows: Mapping[str, Mapping[str, set[Student]]]) -> set[Student]:
+    return {row for field, index in rows.items() for row in index.get(comparable(getattr(author, field)), ())}
 
 
 def comparable(text: str) -> str:
