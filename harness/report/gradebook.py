@@ -5,8 +5,8 @@ lib/gradebook_importer.rb of https://github.com/instructure/canvas-lms (header, 
 Moodle: "Grade import", https://docs.moodle.org/en/Grade_import, and grade/import/csv/classes/load_data.php of
 https://github.com/moodle/moodle (columns are mapped by hand; a mark above 100 stops the import on most sites, and so
 does a user whom the site does not know). Gradescope imports no marks: the sheet has the layout in which it exports an
-assignment's (*Review Grades*, *Download Grades*), for programs that read those. Gradescope does not publish that layout;
-it is read off files that others have shared.
+assignment's (*Review Grades*, *Download Grades*), for programs that read those. Gradescope does not publish it; it is
+read off files that others have shared.
 
 A submission without a score has no row: an empty cell may delete a mark that is there. No cell can be taken for a
 formula, whatever a submission is called: OWASP, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection.
