@@ -6,6 +6,7 @@ student, only the label of the submission; a report not even that, but in its fi
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -162,14 +163,18 @@ def reports(book: Gradebook, folder: Path, run: int | None = None) -> int:
 
 def _neutral(result: Result, mark: Mark) -> Result:
     """The result without the names that a platform gives to a submission and its files, or a roster to a student."""
-    words = {mark.label, *(word for student in mark.students for word in student)} - {""}
-    pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    names = [mark.label, *(name for each in mark.students for name in (each.name, each.email, each.login, each.github))]
+    words = "|".join(re.escape(name) for name in sorted(filter(None, set(names)), key=len, reverse=True))
 
     def neutral(text: str) -> str:
-        return re.sub(pattern, NEUTRAL_NAME, text, flags=re.IGNORECASE)
+        return (
+            text if not words else re.sub(rf"(?<![^\W_])(?:{words})(?![^\W_])", NEUTRAL_NAME, text, flags=re.IGNORECASE)
+        )
 
     files = [
-        msgspec.structs.replace(file, name=neutral(file.name)) if file.left_out else file
+        msgspec.structs.replace(file, name=neutral(file.name), left_out=neutral(file.left_out))
+        if file.left_out
+        else file
         for file in result.submission.files
     ]
     submission = msgspec.structs.replace(result.submission, name=NEUTRAL_NAME, files=files)
@@ -179,15 +184,17 @@ def _neutral(result: Result, mark: Mark) -> Result:
 def file_names(labels: Iterable[str]) -> dict[str, str]:
     """A file name for each label, on every system: the label, if it is one, and no two that differ only in case."""
     plain = {label: re.sub(r"[^A-Za-z0-9_.@+-]+", "_", label).strip("._-")[:NAME_LIMIT] for label in labels}
-    taken: dict[str, int] = {}
-    for name in plain.values():
-        taken[name.casefold()] = taken.get(name.casefold(), 0) + 1
+    times = Counter(name.casefold() for name in plain.values())
     return {
         label: name
-        if name == label and taken[name.casefold()] == 1 and name.partition(".")[0].casefold() not in RESERVED
-        else f"{name or NEUTRAL_NAME}-{sha256(label.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+        if name == label and times[name.casefold()] == 1 and name.partition(".")[0].casefold() not in RESERVED
+        else f"{name.replace('.', '_') or NEUTRAL_NAME}-{_short_digest(label)}"
         for label, name in plain.items()
     }
+
+
+def _short_digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def write_private(path: Path, chunks: Iterable[str]) -> None:
