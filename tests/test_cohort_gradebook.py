@@ -326,6 +326,8 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
             assert len(scores(book)) == len(kept) + 1 > 10
         with Gradebook(path) as book:
             writers.until_full(book, book.begin(RUN))
+            with pytest.raises(GraderFault, match="the disk is full"):
+                Gradebook(disk / "second.sqlite", create=True)
         with Gradebook(path) as book:  # opened on a disk that is full
             assert set(kept) < set(scores(book))
     finally:
@@ -428,6 +430,15 @@ def test_a_place_where_nothing_can_be_written(shut: str) -> None:
     finally:
         folder.chmod(0o755)
         shutil.rmtree(top)
+
+
+def test_a_file_may_be_called_what_sqlite_takes_for_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (":memory:", "file:lab?mode=memory", "a b?#%20.sqlite"):
+        with Gradebook(Path(name), create=True) as book:
+            book.begin(RUN)
+        with Gradebook(tmp_path / name) as book:
+            assert len(book.runs()) == 1
 
 
 def test_others_may_not_read_names_and_marks(path: Path) -> None:

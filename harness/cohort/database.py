@@ -104,7 +104,7 @@ def opened(path: Path, create: bool) -> sqlite3.Connection:
     except OSError as error:
         raise UsageError(f"{path}: the gradebook cannot be opened ({error.strerror})") from None
     with told(path):
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(path.absolute(), timeout=BUSY_SECONDS, isolation_level=None)
     try:
         with told(path):
             _prepare(connection, path)
