@@ -20,9 +20,11 @@ nothing here imports either by name. In the order of a fact's way through:
     probes      fixed questions to a function, and digests of its answers
     fingerprints   by what each mistake of a bank is recognised, and fingerprinting, which writes that file
     feedback    what the verdicts say together: named mistakes, failures that follow from another's
-    plugin      the verdicts of a whole suite, through pytest and its workers
-    workers     how many of them
-    grading     a run: manifest, verdicts, marks
+    constants   the numbers that Hypothesis tries on its own account
+    asking      one submission behind its boundary, asked one fact after another
+    plan        what to grade: the facts, their points, the submission in memory; digest, of what decides the marks
+    grading     a run: verdicts, marks, the record
+    spread      the facts of a run asked under pytest, plugin, its workers' side, and workers, how many
     marks       from verdicts to points, in exact fractions
     curves      a submission's own curves beside the exact ones
     result      the record of a run, and its file
@@ -30,6 +32,7 @@ nothing here imports either by name. In the order of a fact's way through:
     report/     the page, and the files of the platforms
     text        text that came from a submission, made harmless
     variants    other answers, wrong and right
+    cohort/     a whole class, on one machine or many
     validation/ the instructor's proof
     stubs       the student tree from the reference
     publish/    the archive for students, and autograders to upload

@@ -125,7 +125,8 @@ def _natural(text: str) -> int:
 
 
 def _grade(options: argparse.Namespace) -> int:
-    from harness import grading, report, result, terminal
+    from harness import grading, report, result, spread, terminal
+    from harness.plan import Request, plan
     from harness.sandbox.probe import Level
 
     if options.debug and options.out:
@@ -133,7 +134,7 @@ def _grade(options: argparse.Namespace) -> int:
     if options.pdb and not options.debug:
         raise UsageError("--pdb needs --debug, which runs your code in this process")
     console = Console(highlight=False)
-    request = grading.Request(
+    request = Request(
         tree=options.tree,
         suite=options.suite,
         points=options.points or options.suite / "points.toml",
@@ -148,14 +149,15 @@ def _grade(options: argparse.Namespace) -> int:
     )
     if options.out:
         _make_empty(options.out)
-    plan = grading.plan(request)
+    planned = plan(request)
     if options.out:
-        result.write(grading.record(plan, {}, message="the run did not end"), options.out / report.RESULT)
+        nothing = grading.Answers({}, message="the run did not end")
+        result.write(grading.record(planned, nothing), options.out / report.RESULT)
     in_workflow = os.environ.get("GITHUB_ACTIONS") == "true"
     with report.github.fence() if in_workflow else contextlib.nullcontext():
-        bar = contextlib.nullcontext() if options.debug else terminal.progress_bar(console, len(plan.facts))
+        bar = contextlib.nullcontext() if options.debug else terminal.progress_bar(console, len(planned.facts))
         with bar as progress:
-            graded = grading.grade(plan, progress)
+            graded = grading.grade(planned, spread.ask, progress)
         if graded.readable:
             terminal.report(graded, console, str(options.tree))
         else:

@@ -19,11 +19,25 @@ class Marks(NamedTuple):
 
 
 def read_points(path: Path, facts: Sequence[Fact]) -> dict[str, Fraction]:
-    """Points of each function, in file order; the file names every function that facts are about, and no other."""
+    """The points of a file."""
+    return points_of(read_table(path), facts, path)
+
+
+def read_table(path: Path) -> bytes:
+    """The bytes of a table of points."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Fraction)
+        return path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def points_of(data: bytes, facts: Sequence[Fact], path: Path) -> dict[str, Fraction]:
+    """Points of each function, in file order; the table names every function that facts are about, and no other.
+
+    path: where it stands, for what is said of it.
+    """
+    try:
+        tables = tomllib.loads(data.decode(), parse_float=Fraction)
     except ValueError as error:
         raise UsageError(f"{path}: no table of points ({error})") from None
     owners = {fact.function: fact.module for fact in facts}

@@ -7,45 +7,19 @@ only the process behind its client ever runs them.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 
-from harness import curves, probes
-from harness.evaluate import Evidence, Outcome, Verdict, evaluate
-from harness.facts import Fact, describe
-from harness.impl import Impl
-from harness.local import Local
+from harness.asking import Boundary, Grader, Job
+from harness.evaluate import Verdict
 from harness.result import Curve
-from harness.sandbox.backend import Confined
-from harness.sandbox.client import Client
-from harness.sandbox.lender import Lender
-from harness.sandbox.probe import Isolation, Level, probe
+from harness.sandbox.probe import Isolation, Level
 
 VERDICT, CURVE = "verdict", "curve"
-_grader = pytest.StashKey["Grader"]()
-
-
-class Job(msgspec.Struct, frozen=True):
-    """What a worker needs to know. process: "auto", "process" (the portable one) or "here" (no boundary, to debug).
-
-    suite: its folder, where the probes are, if they are to be asked. reference: the folder to lend from, or nothing.
-    without: layers of confinement to leave off, for tests.
-    """
-
-    sources: dict[str, bytes]
-    left_out: dict[str, str]
-    owners: dict[str, str]
-    process: str
-    require: int
-    reseed: int = 0
-    folder: str = ""
-    reference: str = ""
-    without: list[str] = []
-    pdb: bool = False
-    suite: str = ""
+_boundary = pytest.StashKey[Boundary]()
+_grader = pytest.StashKey[Grader]()
 
 
 class Collector:
@@ -59,7 +33,7 @@ class Collector:
 
     def pytest_configure(self, config: pytest.Config) -> None:
         if self._job.process == "here":
-            config.stash[_grader] = Grader(self._job)
+            _start(config, self._job)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -87,89 +61,21 @@ class Collector:
             self.isolation = isolation
 
 
-class Grader:
-    """A worker's submission, behind its boundary."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._client = _client(job)
-        self._isolation: Isolation | None = None
-        if self._client is None:
-            backend: Confined | Local = Local(job.sources, job.folder, job.pdb)
-        else:
-            lender = Lender(Path(job.reference), job.owners) if job.reference else None
-            backend = Confined(self._client, job.sources, job.left_out, job.owners, lender)
-        self._impl = Impl(backend, job.owners)
-        self._probes = probes.load(Path(job.suite)) if job.suite else probes.Probes({}, frozenset())
-        self._asked: set[str] = set()
-
-    def ask(self, fact_id: str, check: Callable[..., None]) -> tuple[Isolation, Verdict]:
-        """The verdict on one fact, and how well the submission was isolated; below what was required nothing is run."""
-        isolation = self._probed()
-        if isolation.level < self._job.require:
-            required = Level(self._job.require)
-            message = f"not run: isolation here is {isolation.level}, and {required} is required"
-            return isolation, Verdict(Outcome.ERROR, Evidence(message))
-        fact = describe(fact_id, check)
-        verdict = evaluate(fact, check, self._impl, self._job.reseed)
-        return isolation, self._with_answers(verdict, fact)
-
-    def _with_answers(self, verdict: Verdict, fact: Fact) -> Verdict:
-        """With the first failure of a function come its answers to the probes."""
-        probed = self._probes.by_function.get(fact.function)
-        if (
-            verdict.outcome is not Outcome.FAILED
-            or verdict.evidence.cause
-            or fact.function in self._asked
-            or not probed
-        ):
-            return verdict
-        self._asked.add(fact.function)
-        try:
-            answers = probes.answers(self._impl, fact, probed, lend=self._impl.backend.can_lend(fact))
-        except Exception:  # whatever a probe stumbles over: no mistake is named, and marks are as they were
-            return verdict
-        return msgspec.structs.replace(verdict, answers=answers)
-
-    def draw(self, curve_id: str, curve: Callable[..., curves.Plot]) -> Curve | None:
-        """One curve of the submission; None below the required isolation."""
-        if self._probed().level < self._job.require:
-            return None
-        return curves.ask(curve_id, curve, self._impl, self._job.owners)
-
-    def _probed(self) -> Isolation:
-        if self._isolation is None:
-            self._isolation = Isolation(Level.NONE, []) if self._client is None else probe(self._client)
-        return self._isolation
-
-    def close(self) -> None:
-        """Leave no process behind."""
-        if self._client is not None:
-            self._client.close()
-
-
-def _client(job: Job) -> Client | None:
-    if job.process == "here":
-        return None
-    if job.process == "process":
-        from harness.sandbox.portable import Portable
-
-        return Portable()
-    from harness.sandbox.forked import Forked
-
-    return Forked(frozenset(job.without))
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """In a worker: start what takes seconds, beside the collection."""
     job = getattr(config, "workerinput", {}).get("job")
     if job is not None:
-        config.stash[_grader] = Grader(msgspec.convert(job, Job))
+        _start(config, msgspec.convert(job, Job))
+
+
+def _start(config: pytest.Config, job: Job) -> None:
+    config.stash[_boundary] = Boundary(job.process, job.without)
+    config.stash[_grader] = Grader(job, config.stash[_boundary])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if _grader in config.stash:
-        config.stash[_grader].close()
+    if _boundary in config.stash:
+        config.stash[_boundary].close()
 
 
 @pytest.fixture

@@ -186,9 +186,8 @@ def test_refuses_options_that_no_submission_could_be_graded_with(tmp_path, only,
 def test_its_marks_name_the_same_suite_as_marks_that_were_made_here(tmp_path):
     project, grader = copy_project(tmp_path / "project"), lay_out(bundle(ROOT, "gradescope"), tmp_path / "source")
     code = (
-        "from pathlib import Path; from harness.grading import Request, _suite_digest as digest; "
-        "checks = Path('checks'); points = checks / 'points.toml'; "
-        "print(digest(Request(Path('student'), checks, points, Path('reference'))))"
+        "from pathlib import Path; from harness.digest import suite_digest; checks = Path('checks'); "
+        "print(suite_digest(checks, Path('reference'), (checks / 'points.toml').read_bytes()))"
     )
     here, there = (run(sys.executable, "-c", code, cwd=root).stdout for root in (project, grader))
     assert len(here.strip()) == 64 and here == there

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.facts import manifest
-from harness.grading import select
+from harness.plan import select
 from harness.publish.archive import below, files_in, text
 from harness.publish.handout import FILES, grader
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from harness.digest import DECIDES_NO_MARKS
 from harness.errors import UsageError
 from harness.facts import manifest
-from harness.grading import DECIDES_NO_MARKS
 from harness.marks import read_points
 from harness.publish.archive import below, files_in, text
 from harness.stubs import generate, given_modules
