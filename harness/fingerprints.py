@@ -15,6 +15,8 @@ from harness.probes import NO_ANSWER, Probe, agree
 FILE = "fingerprints.json"
 SCHEMA = 1
 BY_BLATANCE = ("blatant", "subtle", "extreme")
+PERHAPS = "perhaps, by the facts that fail: "
+"""How the sentence about a mistake begins that no answers tell."""
 MOST_OF = 2 / 3
 """The share of all probes that must agree. One submission may hold several mistakes that show at extremes."""
 
@@ -51,7 +53,7 @@ class Named(NamedTuple):
     def text(self) -> str:
         """A sentence for a report."""
         says = self.mistake.says.rstrip(".")
-        return f"perhaps, by the facts that fail: {says}" if self.perhaps else says
+        return f"{PERHAPS}{says}" if self.perhaps else says
 
 
 def read(suite: Path) -> Fingerprints:

@@ -1,15 +1,17 @@
 """Lines of a report in a terminal: wrapped, labelled, and inert whatever a submission says."""
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from harness.text import inert
+from harness.text import inert, typed
 
 INDENT, LABEL = 4, 10
 PRINTED_LINES, LINE_LIMIT = 6, 200
+PYTHON, VENV_PYTHON = ("py", r".venv\Scripts\python") if os.name == "nt" else ("python3", ".venv/bin/python")
 
 
 def row(name: str, text: str, width: int, aligned: bool = False) -> Iterator[Text]:
@@ -36,7 +38,7 @@ def label(name: str, lines: Iterable[str | Text]) -> Iterator[Text]:
 
 def command(name: str, text: str, tree: str, width: int) -> Iterator[Text]:
     """A command that can be copied: on one line where there is room, else broken as a shell allows it."""
-    start, option, rest = text.partition(" --only ")
+    start, option, rest = typed(text, PYTHON).partition(" --only ")
     if tree != "student":
         start += f" --tree {shlex.quote(inert(tree))}"
     whole = f"{start}{option}{rest}"
@@ -44,8 +46,10 @@ def command(name: str, text: str, tree: str, width: int) -> Iterator[Text]:
         yield from label(name, [whole])
         return
     yield from label(name, [""])
-    lines = [whole] if len(whole) <= width - INDENT else [f"{start} \\", f"   {option}{rest}"]
-    yield from (Text(" " * INDENT + line) for line in lines)
+    if len(whole) <= width or os.name == "nt":  # where no shell joins lines
+        yield Text(" " * min(INDENT, max(0, width - len(whole))) + whole)
+    else:
+        yield from (Text(" " * INDENT + line) for line in (f"{start} \\", f"   {option}{rest}"))
 
 
 def wrapped(text: str, width: int, first: int, others: int, style: str = "") -> list[Text]:

@@ -15,8 +15,8 @@ from harness import layout
 from harness.evaluate import Outcome
 from harness.facts import Fact
 from harness.grading import Progress as Receive
+from harness.report import words
 from harness.result import FactResult, Result
-from harness.tolerance import DIFFER
 
 STYLE = {
     Outcome.PASSED: "green",
@@ -69,10 +69,12 @@ def failures(result: Result, tree: str, width: int) -> Iterator[Text]:
     """The lines about everything that does not hold.
 
     In full: each fact that fails, as long as its function is what its definition says. Where that fails, the other
-    facts of the function have a line each, as they may fail for the same reason; and so have all facts of a function
-    that calls one which fails. What has one cause is told once. A chosen selection is shown in full.
+    facts of the function are named only, as they may fail for the same reason; and so are all facts of a function that
+    calls one which fails. A fact that was chosen by its own name is shown in full. What has one cause is told once, and
+    so is the mistake that a function is known by.
     """
     facts = result.facts
+    chosen = {name.rpartition("::")[2] for name in result.suite.selection}
     told: set[str] = set()
     for function in dict.fromkeys(fact.function for fact in facts):
         wrong = [fact for fact in facts if fact.function == function and fact.outcome not in HARMLESS]
@@ -82,19 +84,20 @@ def failures(result: Result, tree: str, width: int) -> Iterator[Text]:
                 told.add(cause)
                 yield from _cannot_be_asked([fact for fact in facts if fact.evidence.cause == cause], width)
         own = [fact for fact in wrong if not fact.evidence.cause and not fact.evidence.helper]
-        undefined = any(fact.defines for fact in own) and not result.suite.selection
+        undefined = any(fact.defines for fact in own)
         alike = _repeating(own)
-        full = [fact for fact in own if fact not in alike and (fact.defines or not undefined)]
+        full = [fact for fact in own
+                if fact not in alike and (fact.defines or not undefined or _name(fact) in chosen)]  # fmt: skip
+        named = next((fact for fact in [*full, *own] if fact.mistake), None)
         for fact in full:
-            yield from failure(fact, tree, width, with_script=len(facts) == 1)
+            yield from failure(fact, tree, width, with_mistake=fact is named, with_script=len(facts) == 1)
         if alike:
-            yield from _more(f"{function}: {_facts(len(alike), 'more ')} fail with the same error", alike, width)
+            yield from _more(f"{function}: {_fail(len(alike))} with the same error", alike, width)
         rest = [fact for fact in own if fact not in full and fact not in alike]
         if rest:
-            why = f"perhaps for the same reason; --only {function} shows them"
-            yield from _more(
-                f"{function}: {_facts(len(rest), 'more ')} fail{'s' * (len(rest) == 1)}, {why}", rest, width
-            )
+            why = "perhaps for the same reason (--only NAME shows one)"
+            mistake = "" if named in full else words.mistake(rest)
+            yield from _more(f"{function}: {_fail(len(rest))}, {why}", rest, width, mistake)
         for helper in dict.fromkeys(fact.evidence.helper for fact in wrong if fact.evidence.helper):
             folded = [fact for fact in wrong if fact.evidence.helper == helper]
             yield from _more(f"{function}: {_facts(len(folded))} may hold once {helper} is right", folded, width)
@@ -124,14 +127,15 @@ def _cannot_be_asked(facts: Sequence[FactResult], width: int) -> Iterator[Text]:
     yield from layout.wrapped(
         f"{what}: {_facts(len(facts))} about {', '.join(functions)} could not be asked", width, 0, layout.INDENT, "bold"
     )
-    yield from layout.row(outcome.value.upper(), facts[0].evidence.message, width)
+    yield from layout.row(outcome.value.upper(), words.why(facts[0]), width)
     yield Text()
 
 
-def _more(heading: str, facts: Sequence[FactResult], width: int) -> Iterator[Text]:
+def _more(heading: str, facts: Sequence[FactResult], width: int, mistake: str = "") -> Iterator[Text]:
     yield from layout.wrapped(heading, width, 0, layout.INDENT, "bold")
     for fact in facts:
-        yield from layout.wrapped(f"- {fact.title}", width, layout.INDENT, layout.INDENT + 2)
+        yield from layout.wrapped(f"- {_name(fact)}", width, layout.INDENT, layout.INDENT + 2)
+    yield from layout.row("mistake", mistake, width)
     yield Text()
 
 
@@ -183,10 +187,12 @@ def remarks(result: Result, width: int) -> list[Text]:
     return [part for text, style in lines for part in layout.wrapped(text, width, 0, layout.INDENT, style)]
 
 
-def failure(fact: FactResult, tree: str, width: int, with_script: bool = False) -> Iterator[Text]:
+def failure(
+    fact: FactResult, tree: str, width: int, with_mistake: bool = True, with_script: bool = False
+) -> Iterator[Text]:
     """One fact that does not hold: statement, input, got and expected, mistake, hint, source, how to ask it alone.
 
-    with_script: the whole replay, not only its command.
+    with_mistake: the mistake that its function is known by. with_script: the whole replay, not only its command.
     """
     yield Text.assemble((fact.outcome.value.upper(), f"bold {STYLE[fact.outcome]}"), "  ", (fact.function, "bold"))
     yield from layout.wrapped(fact.title, width, layout.INDENT, layout.INDENT)
@@ -198,16 +204,16 @@ def failure(fact: FactResult, tree: str, width: int, with_script: bool = False) 
     yield from layout.row("got", evidence.got, width, aligned)
     yield from layout.row("expected", evidence.expected, width, aligned)
     yield from layout.row("", evidence.differs, width, aligned)
-    if not (evidence.got and evidence.expected and evidence.message == DIFFER):
-        yield from layout.row("why", evidence.message, width)
+    yield from layout.row("why", words.why(fact), width)
     yield from layout.row("printed", layout.last_lines(fact.output), width)
-    yield from layout.row("mistake", fact.mistake or "", width)
+    yield from layout.row("mistake", words.mistake([fact]) if with_mistake else "", width)
     yield from layout.row("hint", fact.hint, width)
     yield from layout.row("source", fact.source, width)
     command, _, script = fact.replay.partition("\n\n")
     yield from layout.command("again", command, tree, width)
     if with_script and script:
-        yield from layout.label("or", ["python, in the folder that holds student/:"])
+        python = layout.VENV_PYTHON if tree == "student" else "python"
+        yield from layout.label("or", [f"{python}, in the folder that holds student/:"])
         yield Text()
         yield from (layout.inert_text(line) for line in script.splitlines())
     yield Text()
@@ -231,6 +237,13 @@ def next_step(facts: Sequence[FactResult], tree: str, width: int) -> list[Text]:
 
 
 def _start(fact: FactResult, tree: str, width: int, word: str) -> list[Text]:
+    if fact.evidence.cause == f"{fact.module}.py":
+        return [
+            *layout.wrapped(
+                f"{word}: {tree}/{fact.module}.py, so that it can be imported", width, 0, layout.INDENT, "bold"
+            ),
+            *layout.command("then", f"nox -s grade -- --only {fact.module}", tree, width),
+        ]
     return [
         *layout.wrapped(f"{word}: {fact.function} in {tree}/{fact.module}.py", width, 0, layout.INDENT, "bold"),
         *layout.wrapped(fact.title, width, layout.INDENT, layout.INDENT, "cyan"),
@@ -238,8 +251,16 @@ def _start(fact: FactResult, tree: str, width: int, word: str) -> list[Text]:
     ]
 
 
+def _name(fact: FactResult) -> str:
+    return fact.id.rpartition("::")[2]
+
+
 def _facts(number: int, which: str = "") -> str:
     return f"{number} {which}fact{'s' * (number != 1)}"
+
+
+def _fail(number: int) -> str:
+    return f"{_facts(number, 'more ')} fail{'s' * (number == 1)}"
 
 
 def _tally(facts: Sequence[FactResult]) -> Text:

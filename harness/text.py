@@ -15,5 +15,10 @@ def inert(text: str) -> str:
     )
 
 
+def typed(command: str, python: str = "python3") -> str:
+    """A command of a record as it works with or without nox on the PATH."""
+    return command.replace("nox -s ", f"{python} noxfile.py -s ", 1)
+
+
 def _spelled(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")

@@ -68,7 +68,7 @@ def test_a_failure_says_what_is_wrong(suite: Path, tmp_path: Path) -> None:
         "^^^^",
         "Add x to itself.",
         "the definition.",
-        "nox -s grade -- --tree",
+        "python3 noxfile.py -s grade -- --tree",
         "--only check_double_is_x_plus_x",
         "4.00 of 10.00 points; 2 of 3 facts hold",
     ]
@@ -76,8 +76,8 @@ def test_a_failure_says_what_is_wrong(suite: Path, tmp_path: Path) -> None:
     assert -1 not in places, run.stdout
     assert places == sorted(places), "in the order of a failure"
     # what is printed works as it is printed: the command, and the script that it shows
-    command = run.stdout[run.stdout.index("nox -s grade -- ") :].replace("\\\n", " ").partition("\n")[0]
-    alone = grade("--suite", suite, *shlex.split(command)[4:])
+    command = run.stdout[run.stdout.index("python3 noxfile.py -s grade -- ") :].replace("\\\n", " ").partition("\n")[0]
+    alone = grade("--suite", suite, *shlex.split(command)[5:])
     assert "0 of 1 facts hold" in alone.stdout, alone.stdout + alone.stderr
     script = alone.stdout[alone.stdout.index("import numpy as np") : alone.stdout.index("\nfunction ")]
     again = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)

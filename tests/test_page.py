@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
+from harness.evaluate import Evidence, Outcome
 from harness.report import html
 from harness.result import Result
 from tests.browser import DESK, NEEDED, PATIENCE, PHONE, emulate, opened, restore, violations, width_of
@@ -107,13 +109,36 @@ def test_a_link_reveals_its_fact(show: Any) -> None:
 
 
 def test_a_failure_tells_all_of_it(show: Any) -> None:
-    text = show(mixed("42")).find_element(By.ID, "check_second").text
+    page = show(mixed("42"))
+    text = page.find_element(By.ID, "check_second").text
     parts = ["failed", "The law of second holds.", "double(x) = x + x", "double(42)", "got       [3.0]", "^^^", "42",
-             "3 x in the place of 2 x", "Add x to itself.", "the definition.", "nox -s grade -- --only check_second",
+             "Add x to itself.", "the definition.", "python3 noxfile.py -s grade -- --only check_second",
              "from student.shapes import double\nprint(double([1.0]))"]  # fmt: skip
     places = [text.find(part) for part in parts]
     assert -1 not in places, text
+    assert page.find_element(By.CSS_SELECTOR, "[data-function=double] h3 ~ dl").text == (
+        "mistake\nby the function's answers to several inputs: 3 x in the place of 2 x"
+    ), "a mistake is the function's, and not a fact's"
     assert "Not drawn: 42." in show(mixed("42")).find_element(By.TAG_NAME, "body").text
+
+
+def test_what_keeps_a_module_from_being_asked_is_told_once(show: Any) -> None:
+    broken = Evidence("SyntaxError: '(' was never closed", cause="shapes.py")
+    facts = [
+        structs.replace(fact, outcome=Outcome.FAILED, mistake=None, evidence=broken)
+        if fact.module == "shapes"
+        else fact
+        for fact in mixed("42").facts
+    ]
+    page = show(structs.replace(mixed("42"), facts=facts))
+    page.execute_script("for (const details of document.querySelectorAll('details')) details.open = true")
+    assert page.find_element(By.TAG_NAME, "body").text.count("was never closed") == 1
+    notices = [notice.text for notice in page.find_elements(By.CSS_SELECTOR, ".function .notice")]
+    assert notices == [
+        "shapes.py cannot be imported, so 3 facts could not be asked:\nSyntaxError: '(' was never closed",
+        "shapes.py cannot be imported, so 1 fact could not be asked, for the reason that stands at double.",
+    ]
+    assert "it could not be asked: see above" in page.find_element(By.ID, "check_heads").text
 
 
 def test_the_keyboard_does_it_all(show: Any) -> None:

@@ -94,13 +94,15 @@ def test_a_failure_reads_in_the_order_of_a_teacher() -> None:
         "    got       [3, 4]\n    expected  [2, 4]\n               ^\n",
         "    why       best of 2\n",
         "    printed   hello\n",
-        "    mistake   x is trebled\n",
+        "    mistake   by the function's answers to several inputs: x is trebled\n",
         "    hint      Add x to itself.\n",
         "    source    the definition.\n",
-        "    again     nox -s grade -- --only check_a\n",
+        "    again     python3 noxfile.py -s grade -- --only check_a\n",
     ), text
     assert in_order(
-        text, "python, in the folder that holds student/:", "from student.shapes import double\nprint(double(1))\n"
+        text,
+        "    or        .venv/bin/python, in the folder that holds student/:\n",
+        "from student.shapes import double\nprint(double(1))\n",
     )
 
 
@@ -110,20 +112,36 @@ def test_what_got_and_expected_say_is_not_said_again() -> None:
     assert "why" not in text
 
 
-def test_where_the_definition_fails_the_rest_has_a_line_each_unless_chosen() -> None:
+def test_where_the_definition_fails_the_rest_is_named_unless_chosen_by_name() -> None:
     facts = fact("check_a", defines=True), fact("check_b"), fact("check_c", "coin")
     text = printed(result(*facts))
     assert text.count("FAILED") == 2
-    assert "double: 1 more fact fails, perhaps for the same reason; --only double shows" in text
-    assert "    - The title of check_b.\n" in text
-    assert printed(result(*facts, selection=["double"])).count("FAILED") == 3
+    assert "double: 1 more fact fails, perhaps for the same reason (--only NAME shows one)\n" in text
+    assert "    - check_b\n" in text
+    assert printed(result(*facts, selection=["double"])).count("FAILED") == 2
+    assert printed(result(*facts, selection=["double", "suite/check_shapes.py::check_b"])).count("FAILED") == 3
+
+
+def test_a_mistake_is_named_once_for_its_function() -> None:
+    perhaps = "perhaps, by the facts that fail: the coin is biased"
+    facts = [
+        fact("check_a"),
+        fact("check_b", mistake="x is trebled"),
+        fact("check_c", mistake="x is trebled"),
+        fact("check_d", "coin", defines=True),
+        fact("check_e", "coin", mistake=perhaps),
+    ]
+    text = printed(result(*facts))
+    assert text.count("x is trebled") == 1
+    assert in_order(text, "The title of check_b", "x is trebled", "The title of check_c")
+    assert in_order(text, "The title of check_d", "    - check_e\n", f"    mistake   {perhaps}\n")
 
 
 def test_a_failure_of_a_helpers_making_is_one_line() -> None:
     facts = fact("check_a"), fact("check_b", "coin", evidence=Evidence("no", "coin(n=2)", helper="double"))
     text = printed(result(*facts))
     assert text.count("FAILED") == 1
-    assert "coin: 1 fact may hold once double is right\n    - The title of check_b.\n" in text
+    assert "coin: 1 fact may hold once double is right\n    - check_b\n" in text
     assert "the marks can only be higher" in text
     assert "Next: double in student/shapes.py" in text
 
@@ -133,7 +151,7 @@ def test_an_exception_that_comes_again_is_shown_once() -> None:
     facts = [fact(f"check_{name}", evidence=raised) for name in "abc"]
     text = printed(result(*facts, selection=["double"]))
     assert text.count("NameError") == 1
-    assert "double: 2 more facts fail with the same error\n    - The title of check_b.\n" in text
+    assert "double: 2 more facts fail with the same error\n    - check_b\n    - check_c\n" in text
 
 
 def test_a_module_that_cannot_be_imported_is_told_once() -> None:
@@ -142,14 +160,23 @@ def test_a_module_that_cannot_be_imported_is_told_once() -> None:
     text = printed(result(*(fact(f"check_{name}", name, evidence=broken) for name in ("double", "coin"))))
     assert "shapes.py cannot be imported: 2 facts about double, coin could not be asked\n" in text
     assert text.count("was never closed") == 1
+    assert "Next: student/shapes.py, so that it can be imported\n" in text
+    assert "The title" not in text, "what cannot be asked is not what comes next"
     line, carets = next(pair for pair in pairwise(text.split("\n")) if "return (x" in pair[0])
     assert line.index("(") == carets.index("^"), "the caret stands under its character"
 
 
+def test_a_library_that_is_not_there_is_told_with_those_that_are() -> None:
+    missing = Evidence("ModuleNotFoundError: No module named 'pandas'\n  shapes.py, line 1", cause="shapes.py")
+    assert "What may be imported: the standard library, NumPy, SciPy, torch" in printed(
+        result(fact("check_a", evidence=missing))
+    )
+
+
 def test_a_long_command_is_broken_as_a_shell_allows() -> None:
     text = printed(result(fact("check_" + "a" * 60), selection=["x"]), "some/long/folder/of/a/submission")
-    command = text[text.index("nox") :].replace("\\\n", "").split("\n")[0].split()
-    assert command[4:] == ["--tree", "some/long/folder/of/a/submission", "--only", "check_" + "a" * 60]
+    command = text[text.index("python3") :].replace("\\\n", "").split("\n")[0].split()
+    assert command[5:] == ["--tree", "some/long/folder/of/a/submission", "--only", "check_" + "a" * 60]
 
 
 anything = st.text(st.characters(codec=None, exclude_categories=()), max_size=300)

@@ -43,12 +43,13 @@ def summary(result: Result) -> str:
         names = ", ".join(f"`{name}`" for name in dict.fromkeys(fact.function for fact in todo))
         parts.append(f"\nStill to be written: {names}\n")
     wrong, first = _unheld(result), words.telling(result)
+    named: set[str] = set()
     for fact in wrong:
         if fact.id not in first:
             continue
-        part = f"\n### `{fact.function}`: {_plain(fact.title)}\n\n" + _fenced(
-            words.shortened(words.account(fact), FACT_LIMIT)
-        )
+        account = words.account(fact, with_mistake=fact.function not in named)
+        named |= {fact.function} if fact.mistake else set()
+        part = f"\n### `{fact.function}`: {_plain(fact.title)}\n\n" + _fenced(words.shortened(account, FACT_LIMIT))
         size += len(part.encode("utf-8", "replace"))
         if size > SUMMARY_LIMIT:
             parts.append("\nThe rest does not fit here; it stands in the report.\n")
@@ -105,7 +106,7 @@ def _unheld(result: Result) -> list[FactResult]:
 
 
 def _reason(fact: FactResult) -> str:
-    return words.shortened(fact.mistake or fact.evidence.message or fact.hint, MESSAGE_LIMIT)
+    return words.shortened(words.mistake([fact]) or words.why(fact) or fact.hint, MESSAGE_LIMIT)
 
 
 def _command(kind: str, message: str, properties: dict[str, str]) -> str:

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from harness.evaluate import Outcome
 from harness.report import figures, words
 from harness.result import Curve, FactResult, FunctionMarks, Result
+from harness.text import typed
 
 FOLDER = Path(__file__).parent
 WORDS = {
@@ -36,18 +37,30 @@ class Shown(NamedTuple):
     sign: str
     kind: str
     opened: bool
+    why: str
     output: str
     command: str
     snippet: str
 
 
+class Broken(NamedTuple):
+    """Why facts could not be asked. why: empty under all functions but `told`, the first that it concerns."""
+
+    what: str
+    facts: int
+    why: str
+    told: str
+
+
 class Row(NamedTuple):
-    """A function: its marks and its facts."""
+    """A function: its marks, its facts, the mistake it is known by, and why it could not be asked."""
 
     marks: FunctionMarks
     facts: list[Shown]
     held: int
     whole: bool
+    mistake: str
+    broken: Broken | None
 
 
 class Drawn(NamedTuple):
@@ -61,7 +74,8 @@ class Drawn(NamedTuple):
 def page(result: Result) -> str:
     """The whole page."""
     first = words.telling(result)
-    rows = [_row(result, marks, first) for marks in result.functions]
+    told: dict[str, str] = {}
+    rows = [_row(result, marks, first, told) for marks in result.functions]
     facts = [shown for row in rows for shown in row.facts]
     counts = {outcome: sum(shown.fact.outcome is outcome for shown in facts) for outcome in Outcome}
     shown = {
@@ -101,10 +115,22 @@ def filled(template: Path, styles: Sequence[Path], script: Path, shown: Mapping[
     )
 
 
-def _row(result: Result, marks: FunctionMarks, first: set[str]) -> Row:
-    facts = [_shown(fact, fact.id in first) for fact in words.facts_of(result, marks)]
-    held = sum(shown.fact.outcome is Outcome.PASSED for shown in facts)
-    return Row(marks, facts, held, held == len(facts) > 0)
+def _row(result: Result, marks: FunctionMarks, first: set[str], told: dict[str, str]) -> Row:
+    facts = words.facts_of(result, marks)
+    shown = [_shown(fact, fact.id in first and not fact.evidence.cause) for fact in facts]
+    held = sum(fact.outcome is Outcome.PASSED for fact in facts)
+    broken = _broken([fact for fact in facts if fact.evidence.cause], told)
+    return Row(marks, shown, held, held == len(facts) > 0, words.mistake(facts), broken)
+
+
+def _broken(caused: Sequence[FactResult], told: dict[str, str]) -> Broken | None:
+    """What kept facts of one function from being asked. told: by cause, the function where it is told in full."""
+    if not caused:
+        return None
+    function, cause = caused[0].function, caused[0].evidence.cause
+    first = told.setdefault(cause, function)
+    what = f"{cause} cannot be imported" if cause.endswith(".py") else f"{function} is missing"
+    return Broken(what, len(caused), words.why(caused[0]) if first == function else "", first)
 
 
 def _shown(fact: FactResult, opened: bool) -> Shown:
@@ -117,8 +143,9 @@ def _shown(fact: FactResult, opened: bool) -> Shown:
         sign=SIGNS.get(fact.outcome, "✗"),
         kind="good" if fact.outcome is Outcome.PASSED else "bad" if unheld else "open",
         opened=opened,
+        why="it could not be asked: see above" if fact.evidence.cause else words.why(fact),
         output=words.tail(fact.output),
-        command=command,
+        command=typed(command),
         snippet=snippet.strip("\n"),
     )
 

@@ -1,9 +1,12 @@
 """What all reports say alike: a result in one line, a fact in a few, whose text may be shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harness.evaluate import Outcome
+from harness.fingerprints import PERHAPS
 from harness.result import FactResult, FunctionMarks, Result
+from harness.text import typed
+from harness.tolerance import DIFFER
 
 OURS = (Outcome.ERROR, Outcome.LOST)
 """Outcomes that are the grader's own fault."""
@@ -56,7 +59,31 @@ def telling(result: Result) -> set[str]:
     return {*causes.values(), *(fact.id for fact in own if fact.defines or fact.function not in undefined)}
 
 
-def account(fact: FactResult, in_full: bool = True) -> str:
+def mistake(facts: Iterable[FactResult]) -> str:
+    """The known mistake in the function of these facts, if any, and by what it is known.
+
+    It is told by answers to several inputs, and belongs to the function: the one answer that a fact shows may be
+    wrong for another reason.
+    """
+    says = next((fact.mistake for fact in facts if fact.mistake), "")
+    return f"by the function's answers to several inputs: {says}" if says and not says.startswith(PERHAPS) else says
+
+
+def why(fact: FactResult) -> str:
+    """The message about a failure; what may be imported where that is the question; nothing that is seen anyway."""
+    message = fact.evidence.message
+    if message == DIFFER and fact.evidence.got and fact.evidence.expected:
+        return ""
+    return f"{message}\n{IMPORTS}" if message.startswith("ModuleNotFoundError: No module named") else message
+
+
+IMPORTS = (
+    "What may be imported: the standard library, NumPy, SciPy, torch; a module beside this one as in "
+    "`from .module import name`."
+)
+
+
+def account(fact: FactResult, in_full: bool = True, with_mistake: bool = True) -> str:
     """A fact in plain text; a line if it holds, or is not told in full."""
     first = f"{fact.outcome.value.upper()}: {fact.title}"
     evidence = fact.evidence
@@ -70,22 +97,26 @@ def account(fact: FactResult, in_full: bool = True) -> str:
         _labelled("got", evidence.got),
         _labelled("expected", evidence.expected),
         _labelled("", evidence.differs),
-        _labelled("why", evidence.message),
+        _labelled("why", why(fact)),
         _labelled("note", f"may hold once {evidence.helper} is right" if evidence.helper else ""),
-        _labelled("mistake", fact.mistake or ""),
+        _labelled("mistake", mistake([fact]) if with_mistake else ""),
         _labelled("printed", tail(fact.output)),
         _labelled("hint", fact.hint),
         _labelled("source", fact.source),
-        _labelled("again", fact.replay.partition("\n")[0]),
+        _labelled("again", typed(fact.replay.partition("\n")[0])),
     ]
     return first + "\n" + "".join(part for part in parts if part)
 
 
 def accounts(result: Result, row: FunctionMarks, limit: int) -> str:
-    """The facts of a function in plain text, those that are to be read first first; at most about `limit` bytes."""
+    """The facts of a function in plain text, those that are to be read first first; at most about `limit` bytes.
+
+    A mistake is named once: it is the function's.
+    """
     first = telling(result)
     order = sorted(facts_of(result, row), key=lambda fact: (fact.id not in first, fact.outcome is Outcome.PASSED))
-    return shortened("\n".join(account(fact, fact.id in first) for fact in order), limit)
+    named = next((fact.id for fact in order if fact.mistake and fact.id in first), "")
+    return shortened("\n".join(account(fact, fact.id in first, fact.id == named) for fact in order), limit)
 
 
 def tail(text: str) -> str:
