@@ -7,7 +7,7 @@ student, only the label of the submission; a report not even that, but in its fi
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -142,10 +142,13 @@ def entries(book: Gradebook, run: int | None = None) -> Iterator[Entry]:
         yield Entry(mark.label, mark.adjusted, mark.max_score or 0.0, result, mark.shape, seconds, mark.fault)
 
 
-def reports(book: Gradebook, folder: Path, run: int | None = None) -> int:
+def reports(
+    book: Gradebook, folder: Path, run: int | None = None, followed: Callable[[list[Mark]], Iterable[Mark]] = iter
+) -> int:
     """Write the report of each submission that has a mark into a new folder; returns how many.
 
-    Raises UsageError if the folder holds something: an older report might be taken for one of these.
+    followed: passes the marks on, one for each report that is written next, and may show how far it is. Raises
+    UsageError if the folder holds something: an older report might be taken for one of these.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +156,7 @@ def reports(book: Gradebook, folder: Path, run: int | None = None) -> int:
             raise UsageError(f"{folder}: is not empty, and old reports could be taken for new ones; name a new folder")
         marks = [mark for mark in book.marks(run) if mark.result_id]
         names = file_names([mark.label for mark in marks])
-        for mark in marks:
+        for mark in followed(marks):
             content = html.page(_neutral(book.result(mark.result_id or 0), mark))
             write_private(folder / f"{names[mark.label]}.html", [content])
     except OSError as error:

@@ -3,11 +3,12 @@
 import argparse
 import getpass
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rich import box
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from harness.cohort import comparison, exports, roster
@@ -209,7 +210,10 @@ def _export(book: Gradebook, options: argparse.Namespace, console: Console) -> N
 
 
 def _reports(book: Gradebook, options: argparse.Namespace, console: Console) -> None:
-    written = exports.reports(book, options.folder, options.run)
+    def followed(marks: list[Mark]) -> Iterable[Mark]:
+        return track(marks, "writing reports", console=console, transient=True, disable=not console.is_terminal)
+
+    written = exports.reports(book, options.folder, options.run, followed)
     console.print(f"written: {options.folder} ({written} reports)", markup=False, soft_wrap=True)
 
 
