@@ -12,16 +12,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness import grading
 from harness.cohort import comparison, database
 from harness.cohort.comparison import FactChange
 from harness.cohort.gradebook import Gradebook, storable
-from harness.cohort.keys import key_of, key_of_result
+from harness.cohort.keys import environment_digest, key_of, key_of_result
 from harness.errors import GraderFault, UsageError
 from harness.evaluate import Outcome
+from harness.plan import Request, plan
 from harness.sandbox.intake import Taken
+from harness.sandbox.probe import Isolation, Level
 from tests import gradebook_writers as writers
 from tests.gradebook_writers import RUN, graded
 from tests.sample_results import incomplete, unreadable
+from tests.small_course import write_suite, write_tree
 
 
 @pytest.fixture
@@ -166,18 +170,18 @@ def test_a_result_is_reused_under_equal_digests_only(book: Gradebook) -> None:
     assert scores(book) == {"ada": 5.83, "bob": 5.83}
 
 
-def test_the_key_of_a_submission_is_that_of_its_result() -> None:
-    taken = Taken("submission", {"shapes": b"x"}, {"notes.txt": "not a Python module's name"})
-    result = graded(taken.digest())
-    files = [
-        msgspec.structs.replace(result.submission.files[0], name="shapes.py", sha256="s", left_out="never imported"),
-        msgspec.structs.replace(result.submission.files[1], name="notes.txt", left_out=taken.left_out["notes.txt"]),
-    ]
-    result = msgspec.structs.replace(result, submission=msgspec.structs.replace(result.submission, files=files))
+def test_the_key_of_a_submission_is_that_of_its_result(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path / "small_suite")
+    tree = write_tree(tmp_path / "tree", numpy="x = 1")  # never imported: a library has this name
+    (tree / "notes.txt").write_text("mine", encoding="utf-8")
+    planned = plan(Request(tree, suite, suite / "points.toml", tmp_path / "none", reseed=3))
+    isolation = Isolation(Level.PARTIAL, ["starting processes"])
+    result = grading.record(planned, grading.Answers({}, isolation=isolation))
     known = key_of_result(result)
-    assert key_of(taken, known.suite, known.selection, known.environment, known.level, known.reseed) == known
-    other = taken._replace(left_out={"notes.txt": "larger than 1 byte"})
-    assert key_of(other, known.suite, known.selection, known.environment, known.level, known.reseed) != known
+    suite_digest, environment = planned.known.digest, environment_digest(result.environment)
+    assert key_of(planned.submission, suite_digest, [], environment, "partial", 3) == known
+    other = planned.submission._replace(left_out={"notes.txt": "larger than 1 byte"})
+    assert key_of(other, suite_digest, [], environment, "partial", 3) != known
 
 
 def test_what_could_not_be_read_is_read_again(book: Gradebook) -> None:
