@@ -42,13 +42,16 @@ class GradescopeTest(_Strict):
     name: str
     score: Points
     max_score: Points
+    status: Literal["passed", "failed"]
     output: str
+    output_format: Literal["text"]
 
 
 class Gradescope(_Strict):
     score: Points
     execution_time: Count
     output: str
+    output_format: Literal["text"]  # the default renders HTML
     visibility: Literal["visible"]
     stdout_visibility: Literal["hidden"]
     tests: list[GradescopeTest]
@@ -62,6 +65,14 @@ def test_gradescope(make: Callable[[], Result]) -> None:
     assert math.isclose(sum(test.score for test in document.tests), document.score)
     assert math.isclose(sum(test.max_score for test in document.tests), graded.max_score)
     assert all(test.score <= test.max_score for test in document.tests)
+    assert all((test.status == "passed") == (test.score == test.max_score) for test in document.tests)
+
+
+def test_gradescope_shows_no_test_as_passed_that_lacks_nothing_but_points() -> None:
+    free = [msgspec.structs.replace(row, score=0.0, max_score=0.0) for row in mixed().functions]
+    graded = msgspec.structs.replace(mixed(), functions=free, score=0.0, max_score=0.0)
+    document = json.loads(gradescope.results(graded) or "")
+    assert [test["status"] for test in document["tests"]] == ["failed", "failed", "failed", "passed"]
 
 
 # ---- PrairieLearn ----
@@ -77,7 +88,7 @@ class PrairieLearnTest(_Strict):
 
 class PrairieLearn(_Strict):
     gradable: bool
-    message: str
+    message: str = ""
     score: Annotated[float, Meta(ge=0, le=1)] | None = None
     tests: list[PrairieLearnTest] = []
     format_errors: list[str] = []
@@ -91,7 +102,7 @@ def test_prairielearn(make: Callable[[], Result]) -> None:
     document = msgspec.json.decode(text, type=PrairieLearn)
     if graded.score is None or not graded.readable:
         assert (document.gradable, document.score, document.tests) == (False, None, [])
-        assert document.format_errors == [words.headline(graded)]
+        assert (document.message, document.format_errors) == ("", [words.headline(graded)])  # both would be shown
     else:
         assert document.gradable
         assert document.score == pytest.approx(graded.score / graded.max_score)
@@ -218,6 +229,8 @@ def test_junit(make: Callable[[], Result], tmp_path: Path) -> None:
         kinds = [type(case.result[0]).__name__ if case.result else "" for case in suite]
         counted = (len(kinds), kinds.count("Failure"), kinds.count("Error"))
         assert counted == (suite.tests, suite.failures, suite.errors)
+    for count in ("tests", "failures", "errors"):
+        assert getattr(tree, count) == sum(getattr(suite, count) for suite in suites)
     if graded.readable:
         ours = {Outcome.ERROR, Outcome.LOST}
         held = {fact.id.rpartition("::")[2] for fact in graded.facts if fact.outcome is Outcome.PASSED}

@@ -18,11 +18,7 @@ TEXT_LIMIT = 400_000
 def results(result: Result) -> str:
     """The content of the file."""
     if result.score is None or not result.readable:
-        document: dict[str, Any] = {
-            "gradable": False,
-            "message": words.headline(result),
-            "format_errors": [words.headline(result)],
-        }
+        document: dict[str, Any] = {"gradable": False, "format_errors": [words.headline(result)]}
         return msgspec.json.encode(document).decode()
     limit = TEXT_LIMIT // max(1, len(result.functions))
     document = {

@@ -10,7 +10,7 @@ results="$grade/results/results.json"
 
 mkdir -p "$grade/results"
 message="The grader could not finish. That is not your fault, and no attempt was used: submit again, or tell your instructor."
-printf '{"gradable": false, "message": "%s", "format_errors": ["%s"]}\n' "$message" "$message" >"$results"
+printf '{"gradable": false, "format_errors": ["%s"]}\n' "$message" >"$results"
 chmod 700 "$grade/serverFilesCourse" "$grade/student" "$grade/results" # what a submission's own user may not enter
 out="$(mktemp -d)"
 cd "$grade/serverFilesCourse/preference_lab" || exit 3
