@@ -16,6 +16,7 @@ import importlib.util
 import logging
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -228,12 +229,30 @@ def hand_over_to_nox(arguments: Sequence[str]) -> NoReturn:
     """Runs nox on this file with the Python of .venv. Without arguments it lists the sessions."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    meant = without_slip(arguments)
+    if meant:
+        print("A command stands after -s, and what it takes after --, as in", file=sys.stderr)
+        print(f"    {'py' if os.name == 'nt' else 'python3'} noxfile.py {shlex.join(meant)}", file=sys.stderr)
+        raise SystemExit(NOT_UNDERSTOOD)
     set_up_or_exit("grade")
     command = [str(PYTHON), "-m", "nox", "--noxfile", str(ROOT / "noxfile.py"), *(arguments or ["--list"])]
     environment = {**os.environ, "PYTHONUTF8": "1"}
     if os.name == "nt":  # there, exec returns to the prompt at once
         raise SystemExit(subprocess.run(command, env=environment).returncode)
     os.execve(PYTHON, command, environment)
+
+
+def without_slip(arguments: Sequence[str]) -> list[str] | None:
+    """The arguments that were meant where `-s` or `--` was forgotten; nox would print all its options. None if neither.
+
+    What nox itself takes stands before -s.
+    """
+    if arguments and not arguments[0].startswith("-"):
+        arguments = ["-s", *arguments]
+    elif not (arguments[:1] == ["-s"] and arguments[2:] and arguments[2].startswith("-") and arguments[2] != "--"):
+        return None
+    session, others = arguments[1], [argument for argument in arguments[2:] if argument != "--"]
+    return ["-s", session, *(["--", *others] if others else [])]
 
 
 if __name__ == "__main__":

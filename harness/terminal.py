@@ -222,8 +222,11 @@ def failure(
 def invitation(facts: Sequence[FactResult], tree: str, width: int) -> list[Text]:
     """What a student reads who has not begun."""
     functions = len({fact.function for fact in facts})
-    modules = len({fact.module for fact in facts})
-    text = f"{functions} functions in {modules} files wait for you in {tree}/; each docstring says what to write."
+    modules = list(dict.fromkeys(fact.module for fact in facts))
+    where = f"{tree}/{modules[0]}.py" if len(modules) == 1 else f"{len(modules)} files of {tree}/"
+    text = f"{functions} functions wait for you in {where}; each docstring says what to write."
+    if functions == 1:
+        text = f"It waits for you in {where}; its docstring says what to write."
     return [Text(), *layout.wrapped(text, width, 0, 0), *_start(facts[0], tree, width, "Start here")]
 
 

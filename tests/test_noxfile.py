@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -185,6 +186,31 @@ def test_a_session_ends_with_the_status_of_its_command(status, monkeypatch):
 def test_a_command_that_a_signal_ended_has_the_status_that_shells_give_it(monkeypatch):
     monkeypatch.setattr(noxfile, "PYTHON", Path(sys.executable))
     assert noxfile.run("-c", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)") == 143
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("grade", "-s grade"),
+        ("grade --only kl", "-s grade -- --only kl"),
+        ("grade -- --only kl", "-s grade -- --only kl"),
+        ("-s grade --only kl", "-s grade -- --only kl"),
+        ("-s demo --plot 'my figures'", "-s demo -- --plot 'my figures'"),
+        ("-s grade", ""),
+        ("-s grade -- --only kl", ""),
+        ("-s stubs tests", ""),
+        ("-v -s grade", ""),
+        ("--list", ""),
+        ("", ""),
+    ],
+)
+def test_a_forgotten_s_or_dash_is_answered_by_the_command_that_was_meant(typed, meant, capsys):
+    assert shlex.join(noxfile.without_slip(shlex.split(typed)) or []) == meant
+    if meant:
+        with pytest.raises(SystemExit) as ended:
+            noxfile.hand_over_to_nox(shlex.split(typed))
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.endswith(f" noxfile.py {meant}\n")
 
 
 def test_lists_a_help_line_for_every_session():

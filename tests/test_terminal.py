@@ -146,6 +146,14 @@ def test_a_failure_of_a_helpers_making_is_one_line() -> None:
     assert "Next: double in student/shapes.py" in text
 
 
+def test_who_has_not_begun_is_shown_where_to_start() -> None:
+    todo = [fact("check_a", outcome=Outcome.TODO), fact("check_b", outcome=Outcome.TODO)]
+    text = printed(result(*todo, selection=["double"]))
+    assert "It waits for you in student/shapes.py; its docstring says what to write.\nStart here: double" in text
+    text = printed(result(*todo, fact("check_c", "coin", outcome=Outcome.TODO)))
+    assert "2 functions wait for you in student/shapes.py; each docstring says what" in text
+
+
 def test_an_exception_that_comes_again_is_shown_once() -> None:
     raised = Evidence("NameError: name 'torch' is not defined\n  shapes.py, line 3\n    torch", "double(x=1)")
     facts = [fact(f"check_{name}", evidence=raised) for name in "abc"]
