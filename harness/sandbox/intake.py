@@ -41,6 +41,9 @@ UNREADABLE = (
 )
 PACKED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 """What opens a compressed .tar, by its first bytes."""
+ZIP = (b"PK\3\4", b"PK\5\6", b"PK\7\b")
+"""How a .zip begins. `zipfile.is_zipfile` looks for its end, and finds one in a .tar that holds a .zip."""
+OUTSIDE = "its path leads out of the archive"
 CLUTTER = {"__MACOSX", "__pycache__", "node_modules", "venv", "build", "dist"}
 LIBRARIES = {"numpy", "scipy", "torch"}
 
@@ -104,7 +107,7 @@ def taken_from(
             try:
                 data = entry.read(FILE_LIMIT + 1)
             except UNREADABLE as error:
-                reason = f"cannot be read ({inert(_why(error))})"
+                reason = f"cannot be read ({inert(why(error))})"
         if not reason and entry.path.stem in given:
             if data != given[entry.path.stem]:
                 left_out[file] = "changed, but given: the course's own copy is used"
@@ -146,7 +149,7 @@ def _reason(entry: Entry, taken: Mapping[str, bytes]) -> str:
     return ""
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
     """What an error says, without the path that an OSError names: that is the grader's, and may hold a name."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
@@ -193,14 +196,14 @@ def members(data: bytes, called: str) -> Iterator[Entry]:
     if len(data) > ARCHIVE_LIMIT:
         raise Unreadable(f"{called}: larger than {ARCHIVE_LIMIT:,} bytes; hand in the Python files only")
     try:
-        if not zipfile.is_zipfile(BytesIO(data)):
+        if not data.startswith(ZIP):
             yield from islice(_unpacked_tar(data), ENTRY_LIMIT)
         elif data.count(b"PK\1\2") > DIRECTORY_LIMIT:
             raise Unreadable(f"{called}: more than {DIRECTORY_LIMIT:,} files; hand in the Python files only")
         else:
             yield from islice(zipped(zipfile.ZipFile(BytesIO(data))), ENTRY_LIMIT)
     except UNREADABLE as error:
-        raise Unreadable(f"{called}: neither a folder nor a readable .zip or .tar.gz ({inert(_why(error))})") from None
+        raise Unreadable(f"{called}: neither a folder nor a readable .zip or .tar.gz ({inert(why(error))})") from None
 
 
 def _unpacked_tar(data: bytes) -> Iterator[Entry]:
@@ -219,10 +222,18 @@ def _unpacked_tar(data: bytes) -> Iterator[Entry]:
 def zipped(archive: zipfile.ZipFile) -> Iterator[Entry]:
     """The files of a .zip."""
     for info in archive.infolist():
-        if not info.filename.endswith("/"):  # `is_dir` fails on an empty name
+        if not info.filename.endswith(("/", "\\")):  # `is_dir` fails on an empty name
             link = stat.S_ISLNK(info.external_attr >> 16)
             problem = "a link" if link else "encrypted" if info.flag_bits & 1 else ""
-            yield from _member(info.filename, info.file_size, problem, partial(_unzip, archive, info))
+            yield from member(zipped_name(info), info.file_size, problem, partial(_unzip, archive, info))
+
+
+def zipped_name(info: zipfile.ZipInfo) -> str:
+    """A member's name. macOS writes UTF-8 and does not say so; `zipfile` then takes it for the code page of DOS."""
+    try:
+        return info.filename if info.flag_bits & 0x800 else info.filename.encode("cp437").decode()
+    except UnicodeError:
+        return info.filename
 
 
 def _unzip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
@@ -235,7 +246,7 @@ def tarred(archive: tarfile.TarFile) -> Iterator[Entry]:
     for info in archive:
         if not info.isdir():
             problem = "" if info.isreg() else "not a regular file (a link or a device)"
-            yield from _member(info.name, info.size, problem, partial(_untar, archive, info))
+            yield from member(info.name, info.size, problem, partial(_untar, archive, info))
 
 
 def _untar(archive: tarfile.TarFile, info: tarfile.TarInfo, limit: int) -> bytes:
@@ -243,11 +254,11 @@ def _untar(archive: tarfile.TarFile, info: tarfile.TarInfo, limit: int) -> bytes
     return file.read(limit) if file is not None else b""
 
 
-def _member(name: str, size: int, problem: str, read: Callable[[int], bytes]) -> Iterator[Entry]:
+def member(name: str, size: int, problem: str, read: Callable[[int], bytes]) -> Iterator[Entry]:
     """An archive's member; a path that leads out of the archive is no path of it."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts:
-        path, problem = PurePosixPath(path.name), "its path leads out of the archive"
+        path, problem = PurePosixPath(path.name), OUTSIDE
     if not any(_is_clutter(part) for part in path.parts):
         yield Entry(path, size, problem, read)
 
