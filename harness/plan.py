@@ -134,7 +134,7 @@ def job(plan: Plan) -> Job:
         left_out=plan.submission.left_out,
         owners=plan.known.owners,
         suite=str(request.suite.resolve()),
-        process="here" if request.debug else request.process if sys.platform == "linux" else "process",
+        process=kind_of_process(request),
         require=int(request.require),
         reseed=request.reseed,
         folder=f"{request.tree.resolve()}{os.sep}" if request.debug else "",
@@ -142,3 +142,10 @@ def job(plan: Plan) -> Job:
         without=list(request.without),
         pdb=request.pdb,
     )
+
+
+def kind_of_process(request: Request) -> str:
+    """What a submission runs in: "auto", "process" or "here"."""
+    if request.debug:
+        return "here"
+    return request.process if sys.platform == "linux" else "process"

@@ -1,0 +1,62 @@
+"""A Dask cluster to grade on: one of this machine's own, or one that is there already."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dask
+from distributed import Client, LocalCluster
+
+from harness.errors import UsageError
+from harness.workers import free_gigabytes
+
+CONNECT_SECONDS = 15
+WORKERS_SECONDS = 60
+TTL = "60s"
+"""How long a worker may be silent before its submissions are given to others."""
+
+
+@contextmanager
+def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
+    """Workers on this machine, and a scheduler in this process: nobody else's connections are taken.
+
+    Whatever ends the block, no process is left.
+    """
+    # what a worker's death means is told in this project's own words
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    settings = {"distributed.scheduler.worker-ttl": ttl, "distributed.logging.distributed": "critical"}
+    with dask.config.set(settings):
+        cluster = LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, dashboard_address=None,
+            silence_logs=logging.CRITICAL, host="127.0.0.1",
+        )  # fmt: skip
+        try:
+            with Client(cluster) as client:
+                yield client
+        finally:
+            cluster.close()
+
+
+@contextmanager
+def existing(address: str) -> Iterator[Client]:
+    """The cluster of a scheduler that runs."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--scheduler {address}: no scheduler answers there ({error})") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TimeoutError:
+            raise UsageError(
+                f"--scheduler {address}: it has no workers; docs/scale.md says how to start them"
+            ) from None
+        yield client
+
+
+def default_workers() -> int:
+    """One for each core, as far as memory goes."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, free_gigabytes()))
