@@ -16,7 +16,8 @@ NEEDED = pytest.mark.skipif(
 DESK, PHONE = 1200, 390
 """Widths of windows in pixels."""
 PATIENCE = 20
-"""Seconds that something a page does by itself may take."""
+AXE_SECONDS = 180
+"""Seconds that something a page does by itself may take, and that axe may take on a loaded machine."""
 
 
 def opened() -> Iterator[Any]:
@@ -29,6 +30,7 @@ def opened() -> Iterator[Any]:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver: Any = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    driver.set_script_timeout(AXE_SECONDS)
     try:
         yield driver
     finally:
