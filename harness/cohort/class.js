@@ -50,7 +50,7 @@ class List {
     table.after(this.more);
     if (this.form) {
       this.form.hidden = false;
-      this.form.addEventListener("input", () => this.refresh());
+      for (const kind of ["input", "change"]) this.form.addEventListener(kind, () => this.refresh());
       this.form.addEventListener("submit", (event) => event.preventDefault());
     }
     [...table.tHead.rows[0].cells].forEach((head, column) => {
@@ -107,6 +107,15 @@ function reveal() {
   row.scrollIntoView({ block: "center" });
   row.tabIndex = -1;
   row.focus({ preventScroll: true });
+}
+
+// On a phone the cells of some tables stand below each other; to a screen reader they stay a table.
+for (const table of document.querySelectorAll("table.stacked")) {
+  table.role = "table";
+  for (const part of [table.tHead, ...table.tBodies]) part.role = "rowgroup";
+  for (const row of table.rows) row.role = "row";
+  for (const cell of table.querySelectorAll("td")) cell.role = "cell";
+  for (const head of table.querySelectorAll("th")) head.role = head.scope === "col" ? "columnheader" : "rowheader";
 }
 
 for (const table of document.querySelectorAll("table[data-list]")) lists.set(table.dataset.list, new List(table));

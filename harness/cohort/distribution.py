@@ -80,7 +80,7 @@ def picture(shown: Distribution) -> str:
         canvas: Any = FigureCanvasSVG(figure)
         axes = figure.subplots()
         width = shown.edges[1] - shown.edges[0]
-        first, median, third = shown.quartiles
+        first, median, third = np.clip(shown.quartiles, shown.edges[0], shown.edges[-1])
         axes.bar(shown.edges[:-1], shown.counts, 0.88 * width, 0, align="edge", color=figures.OWN[0])
         top = max(shown.counts)
         ink: Any = {"color": figures.INK, "clip_on": False}
