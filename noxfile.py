@@ -335,6 +335,20 @@ def validate(session: nox.Session) -> None:
 
 
 @for_instructors
+def cohort(session: nox.Session) -> None:
+    """Grade a class, and keep the marks: SUBMISSIONS [--gradebook FILE] [--roster CSV] [--scheduler ADDRESS]."""
+    set_up_or_exit("course")
+    exit_unless_zero(run("-m", "harness", "cohort", *session.posargs))
+
+
+@for_instructors
+def gradebook(session: nox.Session) -> None:
+    """The marks of a class: runs|marks|diff|adjust|comment|roster|export|reports|page [--gradebook FILE]."""
+    set_up_or_exit("course")
+    exit_unless_zero(run("-m", "harness", "gradebook", *session.posargs))
+
+
+@for_instructors
 def stubs(session: nox.Session) -> None:
     """Write student/ and checks/given/ from reference/: [--check] only says what is stale."""
     set_up_or_exit("course")

@@ -28,7 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one verb; returns the exit status."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
-    options = _parser().parse_args(arguments)
+    typed = sys.argv[1:] if arguments is None else arguments
+    options = _parser(typed[:1]).parse_args(typed)
     errors = Console(stderr=True, soft_wrap=True)
     try:
         return int(options.verb(options))
@@ -51,7 +52,8 @@ class _WholeOptions(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False, **settings})
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(typed: list[str] | None = None) -> argparse.ArgumentParser:
+    """The whole command line. typed: its verb, if known; other verbs are left empty if they take a second to import."""
     parser = argparse.ArgumentParser(
         prog="python -m harness", description="Facts, marks and reports for the lab course."
     )
@@ -79,13 +81,22 @@ def _parser() -> argparse.ArgumentParser:
     grade.set_defaults(verb=_grade)
 
     if importlib.util.find_spec("harness.publish"):  # not in a student's copy, nor in an autograder
-        _add_verbs_for_instructors(verbs)
+        _add_verbs_for_instructors(verbs, typed)
     return parser
 
 
-def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[_WholeOptions]") -> None:
+def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[_WholeOptions]", typed: list[str] | None) -> None:
     """Verbs that need what a student's copy does not have."""
+    from harness.cohort import command as cohort_command
     from harness.validation import command
+
+    cohort = verbs.add_parser("cohort", help="grade a whole class, and keep the marks")
+    cohort_command.add_arguments(cohort)
+    gradebook = verbs.add_parser("gradebook", help="the marks of a class: list, compare, adjust, export")
+    if typed in (None, ["gradebook"]):
+        from harness.cohort import gradebook_command
+
+        gradebook_command.add_arguments(gradebook)
 
     proof = verbs.add_parser("validate", help="prove that the reference is right and the facts can be trusted")
     command.add_arguments(proof)

@@ -1,0 +1,202 @@
+"""The verb `cohort`: grade a class, and keep the marks. What takes a second to import is imported when it runs."""
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from harness.errors import GraderFault, UsageError
+
+if TYPE_CHECKING:
+    from harness.cohort.gradebook import Gradebook
+    from harness.cohort.run import Class, State
+
+DONE, OUR_FAULT, INTERRUPTED = 0, 3, 130
+GRADEBOOK, PAGE = Path("build/gradebook.sqlite"), "class.html"
+NEWS = 60.0
+"""Seconds between two lines of progress where there is no terminal."""
+NAMED = 20
+"""Submissions that could not be graded and are listed here; the gradebook has them all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the verb."""
+    add = parser.add_argument
+    add("submissions", type=Path, help="a folder or an archive of them, or what a platform exports")
+    add("--gradebook", type=Path, default=GRADEBOOK, metavar="FILE", help=f"keep marks there (default: {GRADEBOOK})")
+    add("--scheduler", metavar="ADDRESS", help="of a Dask cluster that runs, such as tcp://host:8786")
+    add("--workers", type=_from(1), metavar="N", help="on this machine (default: one for each core)")
+    add("--only", action="append", default=[], metavar="NAME", help="a module, a function or a fact; repeatable")
+    add("--points", type=Path, metavar="FILE", help="another share of the points (default: checks/points.toml)")
+    add("--roster", type=Path, metavar="CSV", help="who is who; it takes the place of the gradebook's roster")
+    add("--reseed", type=_from(0), default=0, metavar="N", help="other seeds and inputs for the same facts")
+    levels = ["full", "partial", "process"]
+    add("--require", choices=levels, default="full", help="refuse to grade below this isolation (default: full)")
+    add("--out", type=Path, metavar="DIR", help=f"a new folder for reports, sheets and {PAGE} (default: build/{PAGE})")
+    add("--suite", type=Path, default=Path("checks"), help=argparse.SUPPRESS)
+    add("--reference", type=Path, default=Path("reference"), help=argparse.SUPPRESS)
+    parser.set_defaults(verb=_cohort)
+
+
+def _from(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number {least}, {least + 1}, {least + 2}, ...")
+        return int(text)
+
+    return number
+
+
+def _cohort(options: argparse.Namespace) -> int:
+    from harness.cohort import gradebook, roster, submissions
+    from harness.cohort.run import Class
+    from harness.plan import Request, load, select
+    from harness.sandbox.probe import Level
+
+    if options.scheduler and options.workers:
+        raise UsageError("--workers: a cluster has the workers that it has; leave it out, or --scheduler")
+    if options.out and options.out.exists() and any(options.out.iterdir()):
+        raise UsageError(f"--out {options.out}: is not empty; name a new folder")
+    request = Request(
+        tree=options.submissions,
+        suite=options.suite,
+        points=options.points or options.suite / "points.toml",
+        reference=options.reference,
+        only=tuple(options.only),
+        reseed=options.reseed,
+        require=Level[options.require.upper()],
+        draw=False,
+    )
+    known = load(request)
+    select(known.facts, request.only)
+    students = roster.read(options.roster) if options.roster else None
+    handed = submissions.found(options.submissions)
+    errors, progress = Console(stderr=True, soft_wrap=True), _Progress(Console(highlight=False), len(handed))
+    kept = f"What is graded is kept in {options.gradebook}; the same command goes on from there."
+    try:
+        with gradebook.Gradebook(options.gradebook, create=True) as book:
+            if students is not None:
+                book.enrol(students, str(options.roster))
+            run = _run(Class(request, known, handed, book), options, progress)
+            _tell(book, run, options.out, progress)
+    except KeyboardInterrupt:
+        errors.print(f"stopped: {progress.through} of {len(handed)} submissions are through. {kept}", highlight=False)
+        return INTERRUPTED
+    except GraderFault as error:
+        errors.print(f"{error}. {kept}", markup=False, highlight=False)
+        return OUR_FAULT
+    return OUR_FAULT if progress.failed else DONE
+
+
+def _run(group: "Class", options: argparse.Namespace, progress: "_Progress") -> int:
+    from harness.cohort import cluster, frames
+    from harness.cohort.engine import Engine
+    from harness.cohort.run import grade
+    from harness.grading import environment
+    from harness.marks import read_table
+
+    request, here = group.request, environment(group.request.reseed)
+    start = frames.Start(
+        suite=str(request.suite),
+        reference=str(request.reference),
+        points=read_table(request.points),
+        digest=group.known.digest,
+        versions=(here.python, here.torch, here.numpy),
+        only=request.only,
+        reseed=request.reseed,
+        require=int(request.require),
+    )
+    if options.scheduler:
+        running = cluster.existing(options.scheduler)
+    else:
+        running = cluster.local(options.workers or cluster.default_workers())
+    command = shlex.join(["nox", "-s", "cohort", "--", *sys.argv[2:]])
+    with progress.shown(), running as client, Engine(client, start, pin=not options.scheduler) as engine:
+        return grade(group, engine, command, len(client.nthreads()), progress.tell)
+
+
+def _tell(book: "Gradebook", run: int, out: Path | None, progress: "_Progress") -> None:
+    """What came of the run, and where it is."""
+    from harness.cohort import dashboard, exports
+    from harness.cohort.gradebook_command import tell_strangers
+
+    console, folder = progress.console, out or Path("build")
+    console.print(progress.summary(), markup=False)
+    for label, why in list(progress.why.items())[:NAMED]:
+        console.print(f"  {label}: {why.strip().splitlines()[-1]}", markup=False, soft_wrap=True)
+    if len(progress.why) > NAMED:
+        console.print(f"  and {len(progress.why) - NAMED} more")
+    tell_strangers(book, console)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        exports.write_private(folder / PAGE, [dashboard.page(exports.entries(book, run))])
+        if out:
+            exports.reports(book, out / "reports", run)
+            exports.write_private(out / "marks.jsonl", exports.json_lines(book, run))
+            for platform in exports.SHEETS:
+                exports.write_private(out / f"{platform}.csv", [exports.sheet(book, platform, run=run).text])
+    except OSError as error:
+        raise GraderFault(f"{folder} cannot be written ({error.strerror})") from None
+    console.print(f"gradebook: {book.path}, run {run}\nthe class: {folder / PAGE}", markup=False, soft_wrap=True)
+    if out:
+        console.print(f"written: {out}", markup=False, soft_wrap=True)
+
+
+class _Progress:
+    """How far a run has come: a bar with the time that is left, or a line now and then where there is no terminal."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console, self._total = console, total
+        self.graded, self.known, self.failed = 0, 0, 0
+        self.why: dict[str, str] = {}
+        self._began = self._told = time.monotonic()
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"),
+            console=console, transient=True, disable=not console.is_terminal or console.is_dumb_terminal,
+        )  # fmt: skip
+        self._task = self._bar.add_task("starting", total=total, told="")
+
+    @property
+    def through(self) -> int:
+        return self.graded + self.known + self.failed
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the bar while the block runs."""
+        with self._bar:
+            yield
+
+    def tell(self, state: "State", label: str, why: str) -> None:
+        """One submission more is through."""
+        name = state.name.lower()
+        setattr(self, name, getattr(self, name) + 1)
+        if why:
+            self.why[label] = why
+        line = f"{self.through:,} of {self._total:,}, {self.failed} failed{self._left()}"
+        self._bar.update(self._task, description="grading", completed=self.through, told=line)
+        if self._bar.disable and time.monotonic() - self._told > NEWS:
+            self._told = time.monotonic()
+            self.console.print(line, markup=False)
+
+    def _left(self) -> str:
+        """The time that is left, at the pace of what was graded so far."""
+        graded = self.graded + self.failed
+        if not graded:
+            return ""
+        seconds = (time.monotonic() - self._began) / graded * (self._total - self.through)
+        if seconds < 100:
+            return f", about {seconds:.0f} s left"
+        return f", about {seconds / 60:.0f} min left" if seconds < 6000 else f", about {seconds / 3600:.1f} h left"
+
+    def summary(self) -> str:
+        parts = [f"{self.graded} graded now"] * (self.graded > 0)
+        parts += [f"{self.known} known from an earlier run"] * (self.known > 0)
+        parts += [f"{self.failed} could not be graded:"] * (self.failed > 0)
+        return f"{self._total} submission{'s' * (self._total != 1)}: {', '.join(parts)}"

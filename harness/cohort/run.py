@@ -1,0 +1,87 @@
+"""One run over a class: what is known already, what is graded now, and all of it into the gradebook at once."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from harness.cohort.engine import Engine, Item
+from harness.cohort.gradebook import Gradebook, Run
+from harness.cohort.keys import environment_digest, key_of
+from harness.cohort.submissions import NEUTRAL, Handed
+from harness.errors import Unreadable, UsageError
+from harness.grading import environment, nothing_read
+from harness.plan import Known, Request, plan_for
+from harness.sandbox.intake import Taken
+from harness.text import inert
+
+
+class State(Enum):
+    """How a submission got through a run. FAILED: it could not be graded, and an earlier mark of it is kept."""
+
+    GRADED = 1
+    KNOWN = 2
+    FAILED = 3
+
+
+class Tell(Protocol):
+    """Is told of each submission that is through; why: of one that failed."""
+
+    def __call__(self, state: State, label: str, why: str, /) -> None: ...
+
+
+class Class(NamedTuple):
+    """What is graded, and where it is kept."""
+
+    request: Request
+    known: Known
+    handed: Sequence[Handed]
+    book: Gradebook
+
+
+def grade(group: Class, engine: Engine, command: str, workers: int, tell: Tell) -> int:
+    """Grade what the gradebook does not know; returns the number of the run.
+
+    Whatever ends it, what it has told of is kept; the next run begins with what is missing.
+    """
+    ready = engine.hello()
+    request, book = group.request, group.book
+    place = environment(request.reseed)
+    digest = environment_digest(place.__class__(place.python, place.torch, place.numpy, ready.platform, place.reseed))
+    details = Run(
+        *(command, str(request.tree), group.known.digest, tuple(request.only), digest),
+        *(ready.level, request.reseed, workers),
+    )
+    run = book.begin(details, {each.label: each.authors for each in group.handed if each.authors})
+    for graded in engine.grade(_unknown(group, run, details, tell)):
+        if graded.result is None:
+            book.fail(run, graded.label, inert(graded.fault))
+            tell(State.FAILED, graded.label, graded.fault)
+        else:
+            book.keep(run, graded.label, graded.result, graded.shape)
+            tell(State.GRADED, graded.label, "")
+    book.end(run)
+    return run
+
+
+def _unknown(group: Class, run: int, details: Run, tell: Tell) -> Iterator[Item]:
+    """The submissions that have to be graded; the others are through when they have been read."""
+    request, known, book = group.request, group.known, group.book
+    for each in group.handed:
+        try:
+            taken = each.take(known.modules, known.given)
+        except Unreadable as error:
+            plan = plan_for(request, known, Taken(NEUTRAL, {}, {}), inert(str(error)))
+            book.keep(run, each.label, nothing_read(plan))
+            tell(State.GRADED, each.label, "")
+            continue
+        except UsageError as error:
+            book.fail(run, each.label, inert(str(error)))
+            tell(State.FAILED, each.label, str(error))
+            continue
+        key = key_of(taken, known.digest, request.only, details.environment, details.level, request.reseed)
+        result = book.known(key)
+        if result is None:
+            yield Item(each.label, taken)
+        else:
+            book.reuse(run, each.label, result)
+            tell(State.KNOWN, each.label, "")
