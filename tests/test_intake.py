@@ -269,3 +269,14 @@ def test_broken_archives_are_unreadable_and_nothing_else(tmp_path: Path) -> None
         with contextlib.suppress(Unreadable):
             entries = list(intake.members(bytes(broken), "submission"))
             intake.taken_from(entries, MODULES, GIVEN, "submission", "submission")
+
+
+def test_a_tar_that_holds_a_zip_is_a_tar(tmp_path: Path) -> None:
+    inner = zipped(tmp_path / "inner.zip", {"laplace.py": b"no"}).read_bytes()
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        for name, data in (("dpo.py", b"1"), ("old.zip", inner)):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    assert take(path, MODULES, {}).sources == {"dpo": b"1"}
