@@ -47,7 +47,7 @@ def command(name: str, text: str, tree: str, width: int) -> Iterator[Text]:
         return
     yield from label(name, [""])
     if len(whole) <= width or os.name == "nt":  # where no shell joins lines
-        yield Text(" " * min(INDENT, max(0, width - len(whole))) + whole)
+        yield Text(" " * INDENT + whole if len(whole) <= width - INDENT else whole)
     else:
         yield from (Text(" " * INDENT + line) for line in (f"{start} \\", f"   {option}{rest}"))
 
@@ -90,4 +90,4 @@ def inert_text(text: str, style: str = "") -> Text:
 def last_lines(text: str) -> str:
     """The end of what a submission printed."""
     lines = list(dict.fromkeys(line.rstrip() for line in text.strip().splitlines()))
-    return "\n".join(line[:LINE_LIMIT] for line in lines[-PRINTED_LINES:])
+    return "\n".join(line if len(line) <= LINE_LIMIT else f"{line[:LINE_LIMIT]} ..." for line in lines[-PRINTED_LINES:])

@@ -240,11 +240,10 @@ def next_step(facts: Sequence[FactResult], tree: str, width: int) -> list[Text]:
 
 
 def _start(fact: FactResult, tree: str, width: int, word: str) -> list[Text]:
-    if fact.evidence.cause == f"{fact.module}.py":
+    cause = fact.evidence.cause
+    if cause.endswith(".py"):
         return [
-            *layout.wrapped(
-                f"{word}: {tree}/{fact.module}.py, so that it can be imported", width, 0, layout.INDENT, "bold"
-            ),
+            *layout.wrapped(f"{word}: {tree}/{cause}, so that it can be imported", width, 0, layout.INDENT, "bold"),
             *layout.command("then", f"nox -s grade -- --only {fact.module}", tree, width),
         ]
     return [

@@ -170,6 +170,9 @@ def test_a_module_that_cannot_be_imported_is_told_once() -> None:
     assert text.count("was never closed") == 1
     assert "Next: student/shapes.py, so that it can be imported\n" in text
     assert "The title" not in text, "what cannot be asked is not what comes next"
+    another = printed(result(fact("check_a", evidence=Evidence(message, cause="planes.py"))))
+    assert "Next: student/planes.py, so that it can be imported\n" in another, "where the error is, not who imports it"
+    assert another.rstrip().endswith("then      python3 noxfile.py -s grade -- --only shapes")
     line, carets = next(pair for pair in pairwise(text.split("\n")) if "return (x" in pair[0])
     assert line.index("(") == carets.index("^"), "the caret stands under its character"
 
