@@ -32,7 +32,7 @@ def ask(plan: Plan, facts: Sequence[Fact], curve_ids: Sequence[str], alone: bool
                 progress(by_id[fact_id], verdict.outcome)
 
     collector = Collector(job(plan), receive)
-    here = ["-n", "0", "-s"]
+    here = ["-n", "0", "-s", "-p", "no:debugging"]  # pytest's own breakpoint() wants its terminal plugin
     spread = ["-n", "1" if alone else str(workers(len(facts))), "--dist", "worksteal", "--max-worker-restart", "4"]
     options = [
         *("-c", os.devnull, "--rootdir", str(root), "--import-mode", "importlib", "-p", "no:cacheprovider"),

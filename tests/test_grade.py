@@ -21,10 +21,10 @@ from tests.small_course import CHECKS, RIGHT, STUBS, write_suite, write_tree
 ROOT = Path(__file__).parent.parent
 
 
-def grade(*arguments: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def grade(*arguments: object, cwd: Path = ROOT, typed: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "harness", "grade", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=cwd, env=environment, input=typed, capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture(autouse=True)
@@ -236,6 +236,15 @@ def test_debugging_runs_here_and_writes_no_marks(suite: Path, tmp_path: Path) ->
     assert f"parent {os.getpid()}" in run.stdout
     assert "3 of 3 facts hold" in run.stdout
     assert grade("--suite", suite, "--tree", tree, "--debug", "--out", tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize(("stops", "options"), [("breakpoint()", []), ("[][0]", ["--pdb"])])
+def test_a_debugger_stops_in_the_submission(suite: Path, tmp_path: Path, stops: str, options: list[str]) -> None:
+    tree = write_tree(tmp_path / "tree", RIGHT.replace("return np.asarray(x) + x", f"y = {stops}; return x + x"))
+    run = grade("--suite", suite, "--tree", tree, "--only", "double", "--debug", *options, typed="p x.size\nc\n" * 200)
+    assert f"{tree / 'shapes.py'}(" in run.stdout, run.stdout + run.stderr
+    assert "\n(Pdb) 3\n" in run.stdout, "the debugger knows the argument"
+    assert run.returncode == len(options), "where it goes on, the facts hold"
 
 
 def test_an_archive_is_graded_like_its_folder_and_what_is_left_out_is_named(suite: Path, tmp_path: Path) -> None:
