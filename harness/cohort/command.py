@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harness.cohort.gradebook import Gradebook
     from harness.cohort.run import Class, State
 
+ROOT = Path(__file__).resolve().parents[2]
 DONE, OUR_FAULT, INTERRUPTED = 0, 3, 130
 GRADEBOOK, PAGE = Path("build/gradebook.sqlite"), "class.html"
 NEWS = 60.0
@@ -104,8 +105,8 @@ def _run(group: "Class", options: argparse.Namespace, progress: "_Progress") -> 
 
     request, here = group.request, environment(group.request.reseed)
     start = frames.Start(
-        suite=str(request.suite),
-        reference=str(request.reference),
+        suite=_place(request.suite),
+        reference=_place(request.reference),
         points=read_table(request.points),
         digest=group.known.digest,
         versions=(here.python, here.torch, here.numpy),
@@ -120,6 +121,12 @@ def _run(group: "Class", options: argparse.Namespace, progress: "_Progress") -> 
     command = shlex.join(["nox", "-s", "cohort", "--", *sys.argv[2:]])
     with progress.shown(), running as client, Engine(client, start, pin=not options.scheduler) as engine:
         return grade(group, engine, command, len(client.nthreads()), progress.tell)
+
+
+def _place(folder: Path) -> str:
+    """A folder as a worker finds it: in its own copy of the project, if it lies in this one."""
+    whole = folder.resolve()
+    return str(whole.relative_to(ROOT) if whole.is_relative_to(ROOT) else whole)
 
 
 def _tell(book: "Gradebook", run: int, out: Path | None, progress: "_Progress") -> None:
@@ -197,6 +204,6 @@ class _Progress:
 
     def summary(self) -> str:
         parts = [f"{self.graded} graded now"] * (self.graded > 0)
-        parts += [f"{self.known} known from an earlier run"] * (self.known > 0)
+        parts += [f"{self.known} known already"] * (self.known > 0)
         parts += [f"{self.failed} could not be graded:"] * (self.failed > 0)
         return f"{self._total} submission{'s' * (self._total != 1)}: {', '.join(parts)}"
