@@ -2,7 +2,8 @@
 
 Contract: "The result.json contract", https://github.com/foundation50/classroom50/wiki/Advanced-Autograding, and
 schemas/result-v1.schema.json there. The runner stamps who owns the repository, who pushed, and when. A run without a
-score has no file: the autograder then ends with another status than 0, and the runner records an error, not a zero.
+score has no file: the autograder then ends with another status than 0, and the runner records an error with 0 of 0
+points, not a zero of all.
 """
 
 from collections.abc import Mapping

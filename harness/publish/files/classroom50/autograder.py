@@ -1,7 +1,7 @@
 """Classroom 50's runner runs this in a student's checkout, for each submission, with what GitHub's machine has.
 
 It writes ./result.json and ends with status 0. Any other status means that the fault is not the submission's: the
-runner then reports an error, and publishes no score.
+runner then records an error, with 0 of 0 points.
 """
 
 import os
