@@ -138,4 +138,4 @@ document.querySelector("table.students")?.addEventListener("pointermove", (event
 });
 
 window.addEventListener("hashchange", reveal);
-reveal();
+window.addEventListener("load", reveal);
