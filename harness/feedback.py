@@ -57,13 +57,16 @@ def folded(
 ) -> dict[str, Verdict]:
     """The verdicts, with the helper that may be to blame where a function calls one that fails facts itself.
 
-    Of several, it is the one that calls no other. Not where the function's own mistake is known.
+    Of several, it is the one that calls no other. Where a mistake is known of the function, only a helper that fails
+    its definition is to blame: the mistake may then be the helper's, seen through the function.
     """
     wrong = {fact.function for fact in facts if verdicts[fact.id].outcome in WRONG}
+    undefined = {fact.function for fact in facts if fact.defines and verdicts[fact.id].outcome in WRONG}
     blamed: dict[str, str] = {}
     called = calls(sources, {fact.function for fact in facts})
-    for function in wrong - set(named_already):
-        helpers = [name for name in called[function] & wrong if name != function]
+    for function in wrong:
+        suspects = undefined if function in named_already else wrong
+        helpers = [name for name in called[function] & suspects if name != function]
         roots = [name for name in helpers if not (called[name] & wrong) - {name}]
         order = {fact.function: position for position, fact in enumerate(facts)}
         if roots:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -236,6 +237,10 @@ def test_a_failure_is_folded_under_the_helper_at_the_root(failing: set[str], bla
     helpers = {fact.function: folded[fact.id].evidence.helper for fact in facts}
     assert {function: helper for function, helper in helpers.items() if helper} == blamed
     assert feedback.folded(verdicts, facts, SOURCES, failing) == verdicts, "a mistake of one's own is told in full"
+    defining = [msgspec.structs.replace(fact, defines=fact.function != "middle") for fact in facts]
+    assert feedback.folded(verdicts, defining, SOURCES, failing) == (
+        folded if blamed.get("high") == "low" else verdicts
+    ), "but for one that may be the helper's, which is not what its definition says"
 
 
 # ---- a whole run ----

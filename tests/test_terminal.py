@@ -134,6 +134,8 @@ def test_a_mistake_is_named_once_for_its_function() -> None:
     text = printed(result(*facts))
     assert text.count("x is trebled") == 1
     assert in_order(text, "The title of check_b", "x is trebled", "The title of check_c")
+    seen_through = fact("check_f", "coin", mistake="the coin is biased", evidence=Evidence("no", helper="double"))
+    assert "the coin is biased" not in printed(result(fact("check_a"), seen_through))
     assert in_order(text, "The title of check_d", "    - check_e\n", f"    mistake   {perhaps}\n")
 
 

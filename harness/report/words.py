@@ -63,9 +63,9 @@ def mistake(facts: Iterable[FactResult]) -> str:
     """The known mistake in the function of these facts, if any, and by what it is known.
 
     It is told by answers to several inputs, and belongs to the function: the one answer that a fact shows may be
-    wrong for another reason.
+    wrong for another reason. None where a helper may be to blame.
     """
-    says = next((fact.mistake for fact in facts if fact.mistake), "")
+    says = next((fact.mistake for fact in facts if fact.mistake and not fact.evidence.helper), "")
     return f"by the function's answers to several inputs: {says}" if says and not says.startswith(PERHAPS) else says
 
 
