@@ -5,8 +5,8 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
