@@ -398,6 +398,27 @@ def test_a_folder_that_may_not_be_read_costs_nobody_a_mark(tmp_path: Path, monke
     assert own(handed[0]) == {"dpo": b""}
 
 
+def test_a_file_that_cannot_be_read_here_costs_nobody_a_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that fails, rights that were lost, a class's archive that is damaged: a fault, and no zero."""
+    files = {"ada/dpo.py": b"x" * 1_000, "bob.zip": zipped({"dpo.py": b""})}
+    on_disk, packed = folder(tmp_path / "class", files), tmp_path / "class.zip"
+    packed.write_bytes(zipped(files))
+    handed = [*found(on_disk), *found(packed)]
+    damaged = bytearray(packed.read_bytes())
+    damaged[45:50] = b"?????"
+    packed.write_bytes(damaged)
+
+    def refused(path: object, *_: object) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refused)
+    for each in handed[:3]:
+        with pytest.raises(UsageError, match="cannot be read here") as caught:
+            taken(each)
+        assert not isinstance(caught.value, Unreadable)
+        assert str(tmp_path) not in str(caught.value)
+
+
 @ALL_KINDS
 def test_labels_are_printable_and_of_one_line_and_unique(tmp_path: Path, kind: str) -> None:
     names = [

@@ -55,10 +55,15 @@ def root(path: Path) -> Node:
         raise UsageError(f"{path}: more than {CLASS_ENTRY_LIMIT:,} files; unpack it, and give the folder")
     if entries and all(entry.problem in ("encrypted", FOLDER) for entry in entries):
         raise UsageError(f"{path}: encrypted; unpack it, and give the folder")
-    return _packed(path.name, entries, 0)
+    return _packed(path.name, [_here(entry) for entry in entries], 0)
 
 
-def read(entry: Entry, limit: int, called: str) -> bytes:
+def _here(entry: Entry) -> Entry:
+    """The same file, which is nobody's fault but the disk's or the class's archive's if it cannot be read."""
+    return entry._replace(read=partial(read, entry, called=entry.path.name))
+
+
+def read(entry: Entry, limit: int, *, called: str) -> bytes:
     """At most `limit` bytes of a file; raises UsageError, which says what it is called, when it cannot be read."""
     try:
         return entry.read(limit)
@@ -82,7 +87,7 @@ def _listed(path: Path) -> list[Node]:
                 status = each.stat(follow_symlinks=False)
                 problem = "" if stat.S_ISREG(status.st_mode) else LINK
                 entry = Entry(PurePosixPath(each.name), status.st_size, problem, intake.reads(Path(each.path)))
-                nodes.append(Node(each.name, entry, list, list))
+                nodes.append(Node(each.name, _here(entry), list, list))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({intake.why(error)})") from None
     return nodes
@@ -91,7 +96,7 @@ def _listed(path: Path) -> list[Node]:
 def _below(path: Path) -> list[Entry]:
     try:
         os.scandir(path).close()  # as `os.walk` passes over what it may not list, and a submission would seem empty
-        return list(intake.folder(path))
+        return [_here(entry) for entry in intake.folder(path)]
     except OSError as error:
         raise UsageError(f"the folder cannot be read ({intake.why(error)})") from None
 

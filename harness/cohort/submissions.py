@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from harness.cohort import platforms
-from harness.cohort.places import Node, read, root
+from harness.cohort.places import Node, root
 from harness.cohort.platforms import METADATA, Part
 from harness.cohort.roster import Student
 from harness.errors import Unreadable, UsageError
@@ -182,7 +182,7 @@ def _opened(entries: Sequence[Entry], modules: Collection[str]) -> list[Entry]:
         if not _ends(entry.path.name, ARCHIVES):
             continue
         called = f"{NEUTRAL}: {inert(entry.path.name)}"
-        data = b"" if entry.problem else read(entry, room + 1, called)
+        data = b"" if entry.problem else entry.read(room + 1)
         try:
             if entry.problem or len(data) > room:
                 raise Unreadable(f"{called}: {entry.problem or 'too large; hand in the Python files only'}")
@@ -227,7 +227,7 @@ def _authors(items: Sequence[Node]) -> dict[str, tuple[Student, ...]]:
     """Gradescope's metadata, if they stand there: the authors by submission."""
     for node in items:
         if node.name == METADATA and node.entry is not None:
-            data = read(node.entry, METADATA_LIMIT + 1, METADATA)
+            data = node.entry.read(METADATA_LIMIT + 1)
             if len(data) > METADATA_LIMIT:
                 raise UsageError(f"{METADATA}: larger than {METADATA_LIMIT:,} bytes; take it away, and pass a roster")
             return platforms.gradescope(data)
