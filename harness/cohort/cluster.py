@@ -28,8 +28,8 @@ def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
     settings = {"distributed.scheduler.worker-ttl": ttl, "distributed.logging.distributed": "critical"}
     with dask.config.set(settings):
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, dashboard_address=None,
-            silence_logs=logging.CRITICAL, host="127.0.0.1",
+            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, host="127.0.0.1",
+            silence_logs=logging.CRITICAL, dashboard_address="127.0.0.1:0",
         )  # fmt: skip
         try:
             with Client(cluster) as client:

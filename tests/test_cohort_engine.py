@@ -1,0 +1,387 @@
+"""The engine: what it does with answers and faults of workers that grade nothing; then with real ones, and kills."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+from distributed import Client
+
+from harness.cohort import cluster, frames, worker
+from harness.cohort.engine import ATTEMPTS, Engine, Graded, Item
+from harness.cohort.gradebook import Gradebook
+from harness.errors import GraderFault, UsageError
+from harness.grading import Answers, environment, record
+from harness.plan import Request, load, plan_for
+from harness.sandbox.intake import Taken
+from tests.small_course import RIGHT, STUBS, write_suite, write_tree
+
+ROOT = Path(__file__).parent.parent
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="processes are found and stopped as Linux does it"),
+    # sockets of Dask's that are closed when they are collected
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+SLOW = RIGHT.replace("return rng", "import time; time.sleep(2); return rng")
+WRONG = RIGHT.replace("np.asarray(x) + x", "np.asarray(x) * 3")
+CRASHES = RIGHT.replace("return rng", "import ctypes; ctypes.string_at(0); return rng")
+FLOODS = WRONG.replace("return np", "print('x' * 1_000_000); return np")
+HANGS = RIGHT.replace("return rng", "\n    while True: pass\n    return rng")
+MARKS = {RIGHT: 10.0, SLOW: 10.0, WRONG: 4.0, CRASHES: 6.0, FLOODS: 4.0, HANGS: 6.0, STUBS: 0.0}
+
+
+def item(label: str, source: str = RIGHT) -> Item:
+    """A submission like no other."""
+    return Item(label, Taken("submission", {"shapes": f"{source}# {label}\n".encode()}, {}))
+
+
+# ---- what becomes of answers: workers are threads here, and say what they are told to ----
+
+
+@pytest.fixture(scope="module")
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A complete result."""
+    folder = tmp_path_factory.mktemp("nothing")
+    suite = write_suite(folder / "no_suite")
+    request = Request(folder, suite, suite / "points.toml", folder / "none", only=("double",))
+    plan = plan_for(request, load(request), Taken("submission", {}, {}))
+    return msgspec.json.encode(msgspec.structs.replace(record(plan, Answers({})), complete=True, score=0.0))
+
+
+@pytest.fixture(scope="module")
+def threads() -> Iterator[Client]:
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as client:
+        yield client
+
+
+START = frames.Start("checks", "reference", b"", "", ("", "", ""))
+Replies = Callable[[str, int], worker.Reply]
+
+
+attempts: Counter[str] = Counter()
+scripts: list[Replies] = []
+
+
+def scripted(start: frames.Start, submission: frames.Submission, pin: bool, patience: float) -> worker.Answer:
+    """Takes the place of `worker.grade`; of this module, so that it reaches a worker by its name."""
+    source = submission.sources["shapes"].decode()
+    attempts[source] += 1
+    return worker.Answer(scripts[0](source, attempts[source]), "somewhere")
+
+
+@pytest.fixture
+def graded(threads: Client, nothing: bytes, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Graded]]:
+    """What comes of submissions if the worker gives these replies, by source and attempt."""
+
+    def run(items: list[Item], replies: Replies) -> list[Graded]:
+        attempts.clear()
+        scripts[:] = [replies]
+        monkeypatch.setattr(worker, "grade", scripted)
+        return list(Engine(threads, START).grade(items))
+
+    return run
+
+
+@pytest.fixture
+def done(nothing: bytes) -> frames.Done:
+    return frames.Done(nothing, "shape", by_load=False, seconds=2.0, evaluating=1.0)
+
+
+def test_every_submission_has_one_result(graded, done):
+    found = graded([item(f"s{number}") for number in range(20)], lambda source, attempt: done)
+    assert sorted(each.label for each in found) == sorted(f"s{number}" for number in range(20))
+    assert all(each.result and each.attempts == 1 and each.shape == "shape" and not each.fault for each in found)
+    assert {each.digest for each in found} == {item(f"s{number}").taken.digest() for number in range(20)}
+
+
+def test_a_fault_is_tried_again_and_at_last_told(graded, done):
+    def replies(source: str, attempt: int) -> worker.Reply:
+        if "never" in source:
+            return frames.Fault(f"broke for time {attempt}")
+        return done if "once" not in source or attempt == 2 else frames.Fault("broke")
+
+    found = {each.label: each for each in graded([item("never"), item("once"), item("well")], replies)}
+    assert {label: (each.attempts, bool(each.result)) for label, each in found.items()} == {
+        "never": (ATTEMPTS, False),
+        "once": (2, True),
+        "well": (1, True),
+    }
+    assert found["never"].fault == f"broke for time {ATTEMPTS}"
+
+
+def test_what_a_worker_raises_is_a_fault_of_one_submission(graded, done):
+    def replies(source: str, attempt: int) -> worker.Reply:
+        if "never" in source:
+            raise OSError("no space left")
+        return done
+
+    found = {each.label: each for each in graded([item("never"), item("well")], replies)}
+    assert found["well"].result and found["never"].fault == "OSError: no space left"
+
+
+def test_what_the_machine_slowed_down_is_graded_again_when_nothing_else_runs(graded, done):
+    running: list[str] = []
+    alone: dict[str, bool] = {}
+    lock = threading.Lock()
+
+    def replies(source: str, attempt: int) -> worker.Reply:
+        with lock:
+            running.append(source)
+        time.sleep(0.05)
+        with lock:
+            alone[source] = running == [source]
+            running.remove(source)
+        return msgspec.structs.replace(done, by_load="slow" in source)
+
+    items = [item("slow"), *(item(f"s{number}") for number in range(5)), item("slower"), item("s6")]
+    found = graded(items, replies)
+    assert [each.label for each in found][-2:] == ["slow", "slower"] and len(found) == 8
+    assert [(each.attempts, bool(each.result)) for each in found[-2:]] == [(2, True), (2, True)], "then it is charged"
+    assert all(alone[source] for source in alone if "slow" in source)
+
+
+def test_equal_submissions_are_graded_once_if_what_was_left_out_is_equal_too(graded, done):
+    asked = []
+
+    def replies(source: str, attempt: int) -> worker.Reply:
+        asked.append(source)
+        time.sleep(0.2)
+        return msgspec.structs.replace(done, by_load="slow" in source and attempt == 1)
+
+    same = [Item(f"s{number}", item("same").taken) for number in range(4)]
+    odd = Item("odd", same[0].taken._replace(left_out={"essay.txt": "not a Python module's name"}))
+    slow = [Item(f"slow{number}", item("slow").taken) for number in range(3)]
+    found = graded([*same, odd, *slow], replies)
+    assert sorted(each.label for each in found) == ["odd", "s0", "s1", "s2", "s3", "slow0", "slow1", "slow2"]
+    assert len(asked) == 4 and all(each.result for each in found)
+
+
+def test_submissions_are_read_when_a_worker_is_free_for_them(threads, done, monkeypatch):
+    read: list[int] = []
+
+    def items() -> Iterator[Item]:
+        for number in range(50):
+            read.append(number)
+            yield item(f"s{number}")
+
+    monkeypatch.setattr(worker, "grade", lambda *arguments: worker.Answer(done, ""))
+    for number, _ in enumerate(Engine(threads, START).grade(items()), 1):
+        assert len(read) <= number + 4 + 1, "2 threads, and 2 submissions on the way for each"
+    assert number == 50
+
+
+def test_a_worker_that_grades_otherwise_ends_the_run(graded, done, threads, monkeypatch):
+    with pytest.raises(UsageError, match="somewhere does not grade as this place does: its facts are old"):
+        graded([item("ada")], lambda source, attempt: frames.Refused("its facts are old"))
+
+    def elsewhere(*arguments: object) -> None:
+        raise ModuleNotFoundError("No module named 'harness'", name="harness")
+
+    monkeypatch.setattr(worker, "hello", elsewhere)
+    with pytest.raises(UsageError, match="cannot import harness: start workers in the project's folder"):
+        Engine(threads, START).hello()
+    monkeypatch.setattr(worker, "hello", lambda *arguments: worker.Answer(frames.Fault("no memory"), ""))
+    with pytest.raises(GraderFault, match="no memory"):
+        Engine(threads, START).hello()
+
+
+# ---- real workers, with grading processes ----
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> frames.Start:
+    suite = write_suite(tmp_path_factory.mktemp("engine") / "engine_suite")
+    return start_for(suite)
+
+
+def start_for(suite: Path) -> frames.Start:
+    points = suite / "points.toml"
+    known = load(Request(suite, suite, points, suite / "none"))
+    here = environment(0)
+    versions = (here.python, here.torch, here.numpy)
+    return frames.Start(str(suite), str(suite / "none"), points.read_bytes(), known.digest, versions, require=3)
+
+
+@pytest.fixture(scope="module")
+def engine(start: frames.Start) -> Iterator[Engine]:
+    with cluster.local(2, ttl="5s") as client, Engine(client, start, pin=True) as engine:
+        yield engine
+    assert processes("harness.cohort.grader") == [], "the block leaves no process"
+
+
+def processes(word: str) -> list[psutil.Process]:
+    """The processes below this one whose command line holds a word."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if any(word in part for part in process.cmdline()):
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def through(engine: Engine, items: list[Item], disturb: Callable[[], None] = lambda: None) -> dict[str, Graded]:
+    """What comes of the items; once the first is through and others are begun, things may happen."""
+    found: dict[str, Graded] = {}
+    for each in engine.grade(items):
+        assert each.label not in found, "nothing comes twice"
+        if not found:
+            disturb()
+        found[each.label] = each
+    return found
+
+
+def test_a_class_has_the_marks_that_each_has_alone(engine):
+    sources = {f"{number}": source for number, source in enumerate(MARKS)}
+    found = through(engine, [item(label, source) for label, source in sources.items()])
+    scores = {label: each.result.score for label, each in found.items() if each.result}
+    assert scores == {label: MARKS[source] for label, source in sources.items()}
+    assert {each.attempts for each in found.values()} == {1}, "what a submission does to itself is no fault of ours"
+    assert len(processes("harness.cohort.grader")) <= 2
+    by_label = {label: each.result for label, each in found.items()}
+    assert by_label["3"].facts[2].outcome == "crashed" and by_label["5"].facts[2].outcome == "timeout"  # type: ignore[union-attr]
+
+
+def test_a_killed_grading_process_loses_nothing(engine):
+    def disturb() -> None:
+        for process in processes("harness.cohort.grader"):
+            process.kill()
+
+    found = through(engine, [item(f"killed{number}", SLOW) for number in range(4)], disturb)
+    assert [each.result and each.result.score for each in found.values()] == [10.0] * 4
+    assert max(each.attempts for each in found.values()) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_a_lost_worker_loses_nothing(engine, number):
+    def disturb() -> None:
+        grader = processes("harness.cohort.grader")[0]
+        parent = grader.parent()
+        assert parent is not None
+        parent.send_signal(number)
+
+    found = through(engine, [item(f"{number.name}{count}", SLOW) for count in range(6)], disturb)
+    assert [each.result and each.result.score for each in found.values()] == [10.0] * 6
+
+
+def test_four_times_more_workers_than_cores_give_the_marks_that_each_has_alone(start):
+    workers = 4 * len(os.sched_getaffinity(0))
+    sources = [*MARKS, *MARKS]
+    with cluster.local(workers) as client, Engine(client, start, pin=True) as engine:
+        found = through(engine, [item(f"{number}", source) for number, source in enumerate(sources)])
+    scores = {int(label): each.result and each.result.score for label, each in found.items()}
+    assert scores == {number: MARKS[source] for number, source in enumerate(sources)}
+
+
+# ---- as it is typed ----
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    write_suite(tmp_path / "typed_suite")
+    for number in range(6):
+        write_tree(tmp_path / "class" / f"s{number}", f"{SLOW}# {number}\n")
+    return tmp_path
+
+
+def cohort(project: Path, *options: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "harness", "cohort", "class", "--suite", "typed_suite", "--reference", "none"]
+    return subprocess.Popen(
+        [*command, "--gradebook", "marks.sqlite", *options], cwd=project, start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+    )  # fmt: skip
+
+
+def marked(project: Path) -> int:
+    """How many submissions have a mark."""
+    if not (project / "marks.sqlite").exists():
+        return 0
+    with Gradebook(project / "marks.sqlite") as book:
+        return len([mark for mark in book.marks() if mark.score is not None])
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 300) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_ctrl_c_keeps_what_is_graded_and_the_same_command_goes_on(project):
+    run = cohort(project, "--workers", "1")
+    below = psutil.Process(run.pid)
+    wait_for(lambda: marked(project) >= 1)
+    family = below.children(recursive=True)
+    os.killpg(run.pid, signal.SIGINT)
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 130, said
+    assert re.fullmatch(
+        r"stopped: \d of 6 submissions are through\. What is graded is kept in marks\.sqlite; the same command goes on "
+        r"from there\.\n", said,
+    )  # fmt: skip
+    wait_for(lambda: not [each for each in family if each.is_running() and each.status() != "zombie"], 30)
+    before = marked(project)
+    assert 1 <= before < 6
+
+    said, _ = cohort(project, "--workers", "1").communicate(timeout=400)
+    assert f"6 submissions: {6 - before} graded now, {before} known already" in said
+    assert marked(project) == 6
+
+
+def test_a_lost_scheduler_is_told_in_a_sentence_and_only_what_is_missing_runs_again(project):
+    def dask(*arguments: str) -> "subprocess.Popen[bytes]":
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(
+            [sys.executable, "-m", *arguments], cwd=project, env=environment, stderr=subprocess.DEVNULL
+        )
+
+    file = project / "scheduler.json"
+    scheduler = dask("distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+                     "--scheduler-file", str(file))  # fmt: skip
+    wait_for(file.exists)
+    address = msgspec.json.decode(file.read_bytes())["address"]
+    helper = dask("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    try:
+        run = cohort(project, "--scheduler", address)
+        wait_for(lambda: marked(project) >= 1)
+        scheduler.kill()
+        said, _ = run.communicate(timeout=120)
+        assert run.returncode == 3, said
+        assert said == (
+            "the connection to the scheduler is lost. What is graded is kept in marks.sqlite; the same command goes on "
+            "from there.\n"
+        )
+    finally:
+        for process in (scheduler, helper):
+            process.kill()
+            process.wait()
+    before = marked(project)
+    said, _ = cohort(project, "--workers", "1").communicate(timeout=400)
+    assert f"6 submissions: {6 - before} graded now, {before} known already" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler tcp://127.0.0.1:1: no scheduler answers there"),
+        (["--scheduler", "tcp://127.0.0.1:1", "--workers", "2"], "a cluster has the workers that it has"),
+        (["--workers", "0"], "is not a number 1, 2, 3"),
+        (["--only", "doubel"], "did you mean double?"),
+        (["--points", "none.toml"], "none.toml: cannot be read"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_named(project, options, says):
+    run = cohort(project, *options)
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 2 and says in said and "Traceback" not in said, said
