@@ -188,6 +188,11 @@ def test_what_could_not_be_read_is_read_again(book: Gradebook) -> None:
     run = book.begin(RUN)
     book.keep(run, "ada", unreadable())
     assert book.known(key_of_result(unreadable())) is None
+    book.keep(run, "bob", graded())
+    assert [(mark.label, mark.score, mark.readable) for mark in book.marks()] == [
+        ("ada", 0.0, False),
+        ("bob", 5.83, True),
+    ]
 
 
 # ---- differences ----

@@ -70,7 +70,7 @@ MARKS = """
     kept AS (SELECT label, max(run) AS run, result FROM asked WHERE result IS NOT NULL GROUP BY label),
     added AS (SELECT label, sum(points) AS points FROM adjustments GROUP BY label)
     SELECT label, score, max_score, coalesce(points, 0.0), result IS NOT NULL AND fault <> '', fault,
-        result, coalesce(kept.run, newest.run), coalesce(shape, '')
+        result, coalesce(kept.run, newest.run), coalesce(shape, ''), coalesce(readable, 1)
     FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = result LEFT JOIN added USING (label)
     ORDER BY label"""
 """A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,

@@ -62,7 +62,7 @@ class Mark(NamedTuple):
 
     students: whose it is, as the newest roster says; several for a group, none if it does not say. adjustment: the sum
     of the points added by hand; adjusted: the score with them, never below 0. stale: a later run could not grade it,
-    for the reason `fault`.
+    for the reason `fault`. readable: false where nothing of the submission could be read.
     """
 
     label: str
@@ -76,6 +76,7 @@ class Mark(NamedTuple):
     result_id: int | None
     run: int
     shape: str
+    readable: bool
 
 
 class Adjustment(NamedTuple):
@@ -280,9 +281,10 @@ class Gradebook:
 
 
 def _mark(students: tuple[Student, ...], *row: Any) -> Mark:
-    label, score, max_score, added, stale, fault, result_id, run, shape = row
+    label, score, max_score, added, stale, fault, number, run, shape, readable = row
     adjusted = None if score is None else max(0.0, round(score + added, 2))
-    return Mark(label, students, score, max_score, added, adjusted, bool(stale), fault, result_id, run, shape)
+    state = (bool(stale), fault, number, run, shape, bool(readable))
+    return Mark(label, students, score, max_score, added, adjusted, *state)
 
 
 def storable(text: str) -> str:

@@ -108,7 +108,7 @@ def _marks(book: Gradebook, options: argparse.Namespace, console: Console) -> No
     table = _table("submission", *["student"] * enrolled, "mark", "of", "by hand", "run", "")
     for mark in marks:
         who = ", ".join(student.name or student.email or student.login or student.number for student in mark.students)
-        state = "not graded" if mark.score is None else "stale" if mark.stale else ""
+        state = "not graded" if mark.score is None else "stale" if mark.stale else "" if mark.readable else "unreadable"
         table.add_row(
             *(inert_text(text) for text in [mark.label, *[who] * enrolled]),
             *("" if points is None else number(points) for points in (mark.adjusted, mark.max_score)),
