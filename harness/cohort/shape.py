@@ -8,7 +8,7 @@ from harness.source import text_of
 
 
 def shape(sources: Mapping[str, bytes], functions: Collection[str]) -> str:
-    """Equal for two submissions that differ in no more than names, comments, docstrings, annotations and layout.
+    """Equal for two that differ in no more than names, comments, docstrings, annotations of functions, and layout.
 
     Every name that a module binds (functions, classes, parameters, variables, aliases of imports) is replaced by its
     number in order of appearance; names of graded `functions`, attributes, keywords of calls and constants count as
