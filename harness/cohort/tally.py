@@ -168,7 +168,7 @@ class _Reader:
             label=inert(entry.label),
             score=entry.score,
             max_score=entry.max_score,
-            changed=graded if graded is not None and entry.score is not None and graded != entry.score else None,
+            changed=graded if _differ(graded, entry.score) else None,
             fault=inert(entry.fault),
             unreadable=inert(result.message or "nothing could be read") if result and not result.readable else "",
             shape=entry.shape,
@@ -198,6 +198,11 @@ class _Reader:
     def _mistake(self, fact: FactResult) -> Mistake:
         says = inert(fact.mistake or "")
         return Mistake(self._function_places[fact.function], says.removeprefix(PERHAPS), not says.startswith(PERHAPS))
+
+
+def _differ(graded: float | None, score: float | None) -> bool:
+    """Whether two marks differ; they are whole hundredths, and sums of these are off by 1e-14."""
+    return graded is not None and score is not None and abs(graded - score) > 0.001
 
 
 def _level(row: FunctionMarks, facts: list[FactResult], taken: set[str]) -> str:
