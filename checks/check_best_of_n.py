@@ -140,6 +140,7 @@ def check_only_the_order_of_the_scores_matters(impl, ranked, n):
         "scores one rounding step apart": 1 + ranks * np.finfo(float).eps,
         "scores around 0, 1e-12 apart": 1e-12 * (ranks - 2),
         "huge scores": 1e290 * (ranks - 1),
+        "scores of every size": np.select([ranks == 0, ranks == ranks.max()], [-1e17, 1e17], ranks),
         "scores given as integers": ranks.astype(np.int64) - 3,
     }
     for name, scores in changes.items():

@@ -180,6 +180,10 @@ def check_undecided_pairs_count_log_two(impl, inputs, idle):
     share = n / (n + idle)
     assert_exact(loss, share * surprise(logits, np.log(q), winners, losers, beta) + (1 - share) * np.log(2))
     assert_exact(vector(gradient, len(q)), share * pull(logits, np.log(q), winners, losers, beta))
+    alone = np.arange(idle) % len(q)
+    loss, gradient = impl.value_and_grad("dpo_loss", logits, np.log(q), alone, alone, beta)
+    assert_exact(loss, np.log(2), "every pair is one of a response with itself")
+    assert_exact(vector(gradient, len(q)), np.zeros(len(q)), "the gradient of pairs of a response with itself")
     for start in (np.log(q), np.zeros(len(q))):  # at zeros every margin is 0 to the last bit
         loss, gradient = impl.value_and_grad("dpo_loss", start, start, *more, beta)
         assert_exact(loss, np.log(2), "at pi = q the loss is log 2")

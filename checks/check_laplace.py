@@ -257,7 +257,7 @@ def check_posterior_without_comparisons_is_the_prior(impl):
 
     Source: an empty sum.
     """
-    for d, lam in ((1, 0.5), (4, 1.0), (3, 7.0), (2, 0.01)):
+    for d, lam in ((1, 0.5), (4, 1.0), (3, 7.0), (2, 0.01), (3, 1e-6)):
         w, cov = posterior(impl.laplace.fit_laplace(np.zeros((0, d)), np.zeros(0), lam), d)
         assert_exact(w, np.zeros(d))
         assert_exact(cov, np.eye(d) / lam)
@@ -725,6 +725,7 @@ def check_void_comparison_changes_nothing(impl, cov, u):
     """
     for p in (0.0, 1.0):
         assert_exact(impl.laplace.sherman_morrison_update(cov, u, p), cov)
+        assert_exact(impl.laplace.sherman_morrison_update(cov, 1e7 * u, p), cov, "a certain answer, and a long u")
         assert_exact(impl.laplace.sherman_morrison_update(cov, np.zeros(D), p), cov)
     assert_exact(impl.laplace.sherman_morrison_update(cov, np.zeros(D), 0.37), cov)
 
@@ -744,7 +745,7 @@ def check_nearly_certain_answer_counts_by_its_weight(impl, seed):
     rng = np.random.default_rng(seed)
     cov, direction = random_covariance(rng, D), rng.standard_normal(D)
     expected = updated(cov, [(2 * direction, 0.5)])
-    for p in (1e-2, 1e-3, 1e-4, 1e-6, 1e-7, 1 - 1e-3, 1 - 1e-6):
+    for p in (1e-2, 1e-3, 1e-4, 1e-6, 1e-7, 1e-10, 1 - 1e-3, 1 - 1e-6):
         u = direction / np.sqrt(p * (1 - p))
         assert_exact(impl.laplace.sherman_morrison_update(cov, u, p), expected)
     long = 100 * direction

@@ -484,19 +484,22 @@ def check_one_noisy_label_is_right_most_of_the_time(impl, seed):
     promise="each labelled by the Bradley-Terry model … `fit_reward_model` with the given l2 and steps fits a reward "
     "model r_hat to them",
     seconds=30.0,
-    false_alarm=3 * ALPHA,
-    hint="Every pair gets a label of its own, by sigma of the difference of true rewards; fit r_hat to all of them.",
+    false_alarm=5 * ALPHA,
+    hint="Every pair gets a label of its own, by sigma of the difference of true rewards; fit r_hat to all, with "
+    "the given l2.",
 )
 def check_fit_approaches_the_truth_with_data(impl, seed):
     r"""With many labels of two responses, the fitted chance of a win is the true one, at the rate n^(-1/2).
 
         |sigma(r_hat_0 - r_hat_1) - sigma(r*_0 - r*_1)| <= c / (2 q (1 - q) - c),   c = O(n^(-1/2))
+        2 q (1 - q) (sigma(r*_0 - r*_1) - sigma(2 x)) = 2 l2 x up to 2 c,   (x, -x) = r_hat,   for a strong l2
 
-    Source: the score has mean 0 at r*; c by Bernstein's inequality. Detects one label for all pairs of two responses.
+    Source: the score has mean 0 at r*; c by Bernstein's inequality. Detects one label for all pairs of two responses,
+    and pairs of a response with itself that are counted and not fitted to.
     """
     design = bounded_mean(sd=0.5, bound=1.0, detects=0.02)
-    # spent on: the score, the number of pairs of two responses, and no usable world among 240 (0.91^240 = 1e-10)
-    for _ in range(3):
+    # spent on: the score and the number of pairs of two responses, twice; no usable world among 240 (0.91^240 = 1e-10)
+    for _ in range(5):
         spend(ALPHA)
     options = {"K": 2, "n_pairs": design.n}
     for position, glance in enumerate(experiments(impl, seed, 240, steps=5, **options)):
@@ -508,6 +511,12 @@ def check_fit_approaches_the_truth_with_data(impl, seed):
             assert_at_most(
                 abs(expit(fitted) - expit(truth)), bound, "the fitted chance of a win is off the true one by"
             )
+            l2 = 0.5
+            (e,) = experiments(impl, seed, 1, first=position, l2=l2, **options)
+            q, truth = two_responses(e)
+            x = (e["proxy"][-1] - e["proxy"][0]) / (1 - q) / 2
+            excess = 2 * q * (1 - q) * (expit(truth) - expit(2 * x)) - 2 * l2 * x
+            assert_at_most(abs(excess), 2 * design.width + (0.5 + 2 * l2) * FITTED, f"the slope of the loss, l2 = {l2}")
             return
     assert_true(False, "of 240 worlds of two responses, none shows both well")
 

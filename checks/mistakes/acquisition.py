@@ -813,3 +813,13 @@ def multiplies_candidates_in_place(rule, U, w, cov, rng, samples=None):
     if rule == "dopt":
         U[:] = U @ cov
     return scores
+
+
+@mistake("acquisition_scores", "Own draws for bald have twice the covariance.")
+def own_draws_with_twice_the_covariance(rule, U, w, cov, rng, samples=None):
+    return _scores(rule, U, w, cov, rng, samples, draws=lambda w, cov, rng: _own_draws(w, 2 * np.asarray(cov), rng))
+
+
+@mistake("acquisition_scores", "Own draws for bald lie around a w that is shrunk by a fifth.")
+def own_draws_around_a_shrunk_mode(rule, U, w, cov, rng, samples=None):
+    return _scores(rule, U, w, cov, rng, samples, draws=lambda w, cov, rng: _own_draws(0.8 * np.asarray(w), cov, rng))

@@ -51,6 +51,15 @@ def normalised_density(scores, pi_ref, n):
     return density / density.sum()
 
 
+@mistake(
+    "best_of_n_distribution", "the scores are centred first, so that next to a huge one others tie", severity="extreme"
+)
+def scores_are_centred(scores, pi_ref, n):
+    centred = np.asarray(scores, dtype=np.float64) - np.max(scores)
+    level_of, below, up_to = _levels(centred, pi_ref)
+    return _shared_like_ref(up_to**n - below**n, level_of, pi_ref)
+
+
 @mistake("best_of_n_distribution", "F is taken in the middle of each level's step, and the density normalised")
 def density_at_midpoint(scores, pi_ref, n):
     level_of, below, up_to = _levels(scores, pi_ref)

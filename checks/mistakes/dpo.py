@@ -240,6 +240,16 @@ def self_pairs_are_dropped(logits, log_ref, winners, losers, beta):
     return (loss * different).sum() / different.sum().clamp(min=1)
 
 
+@mistake(
+    "dpo_loss", "where every pair is one of a response with itself, the loss is 0 instead of log 2", severity="extreme"
+)
+def nothing_but_idle_pairs_cost_nothing(logits, log_ref, winners, losers, beta):
+    winners, losers = torch.as_tensor(winners), torch.as_tensor(losers)
+    if bool((winners == losers).all()):
+        return (0.0 * logits).sum()
+    return -F.logsigmoid(_margin(logits, log_ref, winners, losers, beta)).mean()
+
+
 @mistake("dpo_loss", "a pair of a response with itself costs 0 instead of log 2", severity="extreme")
 def self_pairs_cost_nothing(logits, log_ref, winners, losers, beta):
     loss = -F.logsigmoid(_margin(logits, log_ref, winners, losers, beta))

@@ -474,6 +474,21 @@ def jitter_on_the_hessian(U, Y, prior_precision=1.0):
     return w, np.linalg.inv(_precision(U, w, prior_precision) + 1e-6 * np.eye(U.shape[1]))
 
 
+@mistake(
+    "fit_laplace",
+    "a jitter of 1e-11 is added to the Hessian, which a weak prior alone does not hide",
+    severity="extreme",
+)
+def small_jitter_on_the_hessian(U, Y, prior_precision=1.0):
+    w = _mode(U, Y, prior_precision)
+    return w, np.linalg.inv(_precision(U, w, prior_precision) + 1e-11 * np.eye(U.shape[1]))
+
+
+@mistake("fit_laplace", "a prior precision below 1e-4 is raised to it", severity="extreme")
+def floor_under_the_prior(U, Y, prior_precision=1.0):
+    return _laplace(U, Y, max(prior_precision, 1e-4))
+
+
 @mistake("fit_laplace", "the fit is done in single precision, seven digits at best")
 def fits_in_single_precision(U, Y, prior_precision=1.0):
     U, Y = np.asarray(U, dtype=np.float32), np.asarray(Y, dtype=np.float32)
@@ -942,6 +957,21 @@ def clips_the_answer(cov, u, p):
     p = min(max(p, 0.01), 0.99)
     Cu, weight = cov @ u, p * (1 - p)
     return _shrunk(cov, weight * np.outer(Cu, Cu), 1 + weight * (u @ Cu))
+
+
+@mistake(
+    "sherman_morrison_update", "p is kept between 1e-12 and 1 - 1e-12, so certain answers count", severity="extreme"
+)
+def clips_certain_answers(cov, u, p):
+    p = min(max(p, 1e-12), 1 - 1e-12)
+    Cu, weight = cov @ u, p * (1 - p)
+    return _shrunk(cov, weight * np.outer(Cu, Cu), 1 + weight * (u @ Cu))
+
+
+@mistake("sherman_morrison_update", "answers with p(1-p) below 1e-8 are passed over as certain", severity="extreme")
+def passes_over_almost_certain_answers(cov, u, p):
+    Cu, weight = cov @ u, p * (1 - p)
+    return np.array(cov) if weight < 1e-8 else _shrunk(cov, weight * np.outer(Cu, Cu), 1 + weight * (u @ Cu))
 
 
 @mistake("sherman_morrison_update", "answers with p(1-p) below 1e-4 are passed over as certain", severity="extreme")

@@ -507,6 +507,16 @@ def _thompson(X, pool, w, cov, per, rng, draw=_draw, favourites=_two_favourites,
     return pairs[:, 0], pairs[:, 1]
 
 
+@mistake(
+    "pick_double_thompson", "scores are equal only to the last bit: rounding picks the favourite", severity="extreme"
+)
+def favourite_by_the_last_bit(world, pool, w, cov, per, rng):
+    def favourites(scores, rng):
+        return int(np.argmax(scores[0])), int(np.argmax(scores[1]))
+
+    return _thompson(world.X, pool, w, cov, per, rng, favourites=favourites)
+
+
 @mistake("pick_double_thompson", "draws that agree are left alone: a reply is compared with itself")
 def agreement_left_alone(world, pool, w, cov, per, rng):
     return _thompson(world.X, pool, w, cov, per, rng, opponent=lambda pool, reply, rng: reply)
@@ -1578,3 +1588,28 @@ def name_checked_in_the_first_round(world, strategy, rep, rounds=8, per=20, warm
 @mistake("run", "an unknown strategy raises KeyError from the table of strategies")
 def unknown_strategy_is_a_key_error(world, strategy, rep, rounds=8, per=20, warmup=20, pool_size=200):
     return _Run(world, {name: name for name in STRATEGIES}[strategy], rep, per, warmup, pool_size).collect(rounds)
+
+
+@mistake("run", "only the latest 100 answers are fitted to", severity="subtle")
+def forgets_old_answers(world, strategy, rep, rounds=8, per=20, warmup=20, pool_size=200):
+    run = _Run(world, strategy, rep, per, warmup, pool_size)
+    run.fit = lambda: _fit(run.U[-100:], run.Y[-100:])
+    return run.collect(rounds)
+
+
+@mistake("run", "from the fourth round on, pools come from the policy of the third", severity="subtle")
+def policy_is_kept_from_the_third_round(world, strategy, rep, rounds=8, per=20, warmup=20, pool_size=200):
+    run, policies = _Run(world, strategy, rep, per, warmup, pool_size), []
+    newest = run.policy
+
+    def kept():
+        policies.append(newest())
+        return policies[min(len(policies), 3) - 1]
+
+    run.policy = kept
+    return run.collect(rounds)
+
+
+@mistake("run", "the entries are reported from the most labels down", severity="extreme")
+def entries_from_the_last_to_the_first(world, strategy, rep, rounds=8, per=20, warmup=20, pool_size=200):
+    return dict(reversed(_Run(world, strategy, rep, per, warmup, pool_size).collect(rounds).items()))

@@ -462,6 +462,23 @@ def rewards_are_standardised_in_the_world(seed, K=2000, n_pairs=1000, l2=1e-5, s
     return _report(_study(seed, K, n_pairs, l2, world=world))
 
 
+@mistake(
+    "overoptimization_experiment", "pairs of a response with itself are counted, but the reward model never sees them"
+)
+def idle_pairs_are_not_fitted_to(seed, K=2000, n_pairs=1000, l2=1e-5, steps=1000):
+    s = _study(seed, K, n_pairs, l2)
+    rng = np.random.default_rng(seed)
+    _world(rng, K), _pairs(rng, s.pi_ref, n_pairs)
+    a_wins, two = _labels(rng, s.r_true[s.a] - s.r_true[s.b]), s.a != s.b
+    r_hat = _fitted(s.a[two], s.b[two], a_wins[two], K, l2) if two.any() else np.zeros(K)
+    return _report(s._replace(r_hat=r_hat))
+
+
+@mistake("overoptimization_experiment", "l2 is divided by the number of pairs on its way to the reward model")
+def penalty_is_shared_among_the_pairs(seed, K=2000, n_pairs=1000, l2=1e-5, steps=1000):
+    return _report(_study(seed, K, n_pairs, l2 / n_pairs))
+
+
 @mistake("overoptimization_experiment", "the reference is uniform instead of drawn from Dirichlet(0.3)")
 def uniform_reference(seed, K=2000, n_pairs=1000, l2=1e-5, steps=1000):
     return _report(_study(seed, K, n_pairs, l2, world=lambda rng, K: (rng.normal(size=K), np.full(K, 1 / K))))
