@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 
 from harness.errors import UsageError
 from harness.workers import free_gigabytes
@@ -19,9 +19,11 @@ TTL = "60s"
 
 @contextmanager
 def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
-    """Workers on this machine, and a scheduler in this process: nobody else's connections are taken.
+    """Workers on this machine, and a scheduler in this process.
 
-    Whatever ends the block, no process is left.
+    Whoever may talk to a scheduler may run code in it, and any user of a machine may connect to its ports: so only the
+    holders of a certificate that is made here, and kept in memory, are answered. Whatever ends the block, no process is
+    left.
     """
     # what a worker's death means is told in this project's own words
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -29,7 +31,7 @@ def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
     with dask.config.set(settings):
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, host="127.0.0.1",
-            silence_logs=logging.CRITICAL, dashboard_address="127.0.0.1:0",
+            security=Security.temporary(), silence_logs=logging.CRITICAL, dashboard_address="127.0.0.1:0",
         )  # fmt: skip
         try:
             with Client(cluster) as client:
