@@ -203,6 +203,10 @@ def h(v, t):
 '''
 
 
+def test_a_program_that_takes_minutes_to_parse_has_no_shape():
+    assert shape({"shapes": b"a=1\n" * 50_001}, {"double"}) == ""
+
+
 def test_the_shape_is_the_same_under_other_names():
     def shape_of(text: str) -> str:
         return shape({"shapes": text.encode()}, {"double"})
