@@ -195,6 +195,28 @@ def test_what_could_not_be_read_is_read_again(book: Gradebook) -> None:
     ]
 
 
+def test_what_cannot_be_read_is_no_points_until_something_of_it_could_be(book: Gradebook) -> None:
+    runs = [book.begin(RUN) for _ in range(4)]
+    book.keep(runs[0], "ada", unreadable())
+    (first,) = book.marks()
+    assert (first.score, first.readable, first.stale, first.fault) == (0.0, False, False, "")
+    book.keep(runs[1], "ada", graded(score=5.0))
+    book.keep(runs[2], "ada", unreadable())
+    (kept,) = book.marks()
+    assert (kept.score, kept.readable, kept.run, kept.stale) == (5.0, True, runs[1], True)
+    assert kept.fault == unreadable().message
+    ((before,), (unread,)) = book.marks(runs[0]), book.marks(runs[2])
+    assert (before.score, before.readable, before.fault) == (0.0, False, "")
+    assert (unread.score, unread.stale, unread.fault) == (None, False, unreadable().message)
+    book.fail(runs[3], "ada", "the worker was lost")
+    assert [(mark.score, mark.run, mark.stale, mark.fault) for mark in book.marks()] == [
+        (5.0, runs[1], True, "the worker was lost")
+    ]
+    last = book.begin(RUN)
+    book.keep(last, "ada", graded(score=6.0))
+    assert [(mark.score, mark.stale, mark.fault) for mark in book.marks()] == [(6.0, False, "")]
+
+
 # ---- differences ----
 
 

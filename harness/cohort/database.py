@@ -65,15 +65,22 @@ RUNS = """
     FROM runs LEFT JOIN run_ends USING (id) LEFT JOIN marks ON run = runs.id GROUP BY runs.id ORDER BY runs.id"""
 MARKS = """
     WITH
-    asked AS (SELECT * FROM marks WHERE :run IS NULL OR run = :run),
-    newest AS (SELECT label, max(run) AS run, fault FROM asked GROUP BY label),
-    kept AS (SELECT label, max(run) AS run, result FROM asked WHERE result IS NOT NULL GROUP BY label),
+    graded AS (SELECT label, run, result, readable FROM marks JOIN results ON results.id = result),
+    first_read AS (SELECT label, min(run) AS run FROM graded WHERE readable GROUP BY label),
+    counted AS (
+        SELECT graded.* FROM graded LEFT JOIN first_read USING (label)
+        WHERE readable OR first_read.run IS NULL OR graded.run < first_read.run),
+    newest AS (
+        SELECT label, max(run) AS run, result, fault FROM marks WHERE :run IS NULL OR run = :run GROUP BY label),
+    kept AS (SELECT label, max(run) AS run, result FROM counted WHERE :run IS NULL OR run = :run GROUP BY label),
     added AS (SELECT label, sum(points) AS points FROM adjustments GROUP BY label)
-    SELECT label, score, max_score, coalesce(points, 0.0), result IS NOT NULL AND fault <> '', fault,
-        result, coalesce(kept.run, newest.run), coalesce(shape, ''), coalesce(readable, 1)
-    FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = result LEFT JOIN added USING (label)
-    ORDER BY label"""
-"""A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
+    SELECT label, score, max_score, coalesce(points, 0.0), coalesce(kept.run < newest.run, 0), fault,
+        kept.result, coalesce(kept.run, newest.run), coalesce(shape, ''), coalesce(readable, 1),
+        CASE WHEN kept.result IS NOT newest.result THEN newest.result END
+    FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = kept.result
+    LEFT JOIN added USING (label) ORDER BY label"""
+"""A result of a submission of which nothing could be read counts, as no points, until one of it could be read; from then
+on it is no mark, and the last column names it, as it says why. A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
 "Bare columns in an aggregate query"."""
 AUTHORS = """
     WITH

@@ -61,8 +61,8 @@ class Mark(NamedTuple):
     """A submission's mark. Without a result, score and max_score are None and `fault` says why.
 
     students: whose it is, as the newest roster says; several for a group, none if it does not say. adjustment: the sum
-    of the points added by hand; adjusted: the score with them, never below 0. stale: a later run could not grade it,
-    for the reason `fault`. readable: false where nothing of the submission could be read.
+    of the points added by hand; adjusted: the score with them, never below 0. stale: a later run could not grade or
+    read it, for the reason `fault`. readable: false where nothing of the submission could be read, and never before.
     """
 
     label: str
@@ -208,12 +208,16 @@ class Gradebook:
         return runs
 
     def marks(self, run: int | None = None) -> list[Mark]:
-        """The marks by label: of one run, or each submission's newest. Raises UsageError if there is no such run."""
+        """The marks by label: of one run, or each submission's newest. Raises UsageError if there is no such run.
+
+        What cannot be read takes no mark away that an earlier run gave: in its own run it has none, and a reason.
+        """
         if run is not None and self._row("SELECT 1 FROM runs WHERE id = ?", run) is None:
             raise UsageError(f"{self.path}: there is no run {run}; `nox -s gradebook -- runs` lists them")
         rows = self._rows(database.MARKS, {"run": run})
         students = self.matching().students
-        return [_mark(students.get(row[0], ()), *row) for row in rows]
+        whys = [unread and (self.result(unread).message or "nothing of it could be read") for *_, unread in rows]
+        return [_mark(students.get(row[0], ()), why or "", *row[:-1]) for row, why in zip(rows, whys, strict=True)]
 
     def result(self, result_id: int) -> Result:
         """A result, whole. Raises UsageError if there is none, or another version of the course wrote it."""
@@ -280,10 +284,10 @@ class Gradebook:
             return self._connection.execute(query, values).fetchall()
 
 
-def _mark(students: tuple[Student, ...], *row: Any) -> Mark:
+def _mark(students: tuple[Student, ...], unread: str, *row: Any) -> Mark:
     label, score, max_score, added, stale, fault, number, run, shape, readable = row
     adjusted = None if score is None else max(0.0, round(score + added, 2))
-    state = (bool(stale), fault, number, run, shape, bool(readable))
+    state = (bool(stale), fault or unread, number, run, shape, bool(readable))
     return Mark(label, students, score, max_score, added, adjusted, *state)
 
 
