@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import dask
 from distributed import Client, LocalCluster, Security
 
+from harness.cohort import worker
 from harness.errors import UsageError
 from harness.workers import free_gigabytes
 
@@ -30,8 +31,9 @@ def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
     settings = {"distributed.scheduler.worker-ttl": ttl, "distributed.logging.distributed": "critical"}
     with dask.config.set(settings):
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, host="127.0.0.1",
-            security=Security.temporary(), silence_logs=logging.CRITICAL, dashboard_address="127.0.0.1:0",
+            n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, preload=worker.__name__,
+            host="127.0.0.1", security=Security.temporary(), silence_logs=logging.CRITICAL,
+            dashboard_address="127.0.0.1:0",
         )  # fmt: skip
         try:
             with Client(cluster) as client:

@@ -6,6 +6,7 @@ Nothing of a submission runs or is decoded here: a worker that died of one would
 import contextlib
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,11 @@ def grade(start: frames.Start, submission: frames.Submission, pin: bool, patienc
         else:
             child.close()
     return Answer(reply, get_worker().address)
+
+
+def dask_setup(_: object) -> None:
+    """In the workers of a local cluster: Ctrl-C reaches every process of the terminal, and the engine's ends these."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def stop(start: frames.Start) -> None:
@@ -125,6 +131,7 @@ class _Child:
         for stream in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):
                 stream.close()  # type: ignore[union-attr]
+        self._errors.close()
 
     def _asked(self, message: frames.Message, patience: float) -> Reply:
         threading.Thread(target=self._write, args=(message,), daemon=True).start()  # a stopped process does not read
@@ -154,8 +161,10 @@ class _Child:
 
     def _how_it_ended(self) -> str:
         status = self._process.wait()
-        self._errors.seek(0, os.SEEK_END)
-        self._errors.seek(max(0, self._errors.tell() - TOLD))
-        said = self._errors.read().decode("utf-8", "replace").strip()
+        said = ""
+        with contextlib.suppress(ValueError):  # it was closed by `stop`
+            self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(0, self._errors.tell() - TOLD))
+            said = self._errors.read().decode("utf-8", "replace").strip()
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         return f"the grading process {how}{': ' if said else ''}{said}"
