@@ -135,13 +135,15 @@ class Executor:
         """Put trusted functions in the place of the submission's own in every module, but for the one under test.
 
         Bindings that other modules made by `from .dpo import dpo_loss` are replaced as well. A module that writes none
-        of the names binds none of them by itself, and is left until it is imported.
+        of the names binds none of them by itself, and is left until it is imported. Where a module that cannot be
+        imported is imported by another, the functions stand in for it.
         """
+        self.tree.lent = {name: stand_in for name, stand_in in functions.items() if name != but}
         for module, source in self.tree.sources.items():
             if module not in ("__init__", "__main__") and any(name.encode() in source for name in functions):
                 try:
                     self.tree.module(module)
-                except Exception:
+                except (Exception, SystemExit):
                     continue  # its own facts say what is wrong with it
         for loaded in self.tree.loaded():
             for name, stand_in in functions.items():

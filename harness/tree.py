@@ -9,10 +9,11 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
+from typing import Any
 
 from harness.source import text_of
 
@@ -22,12 +23,15 @@ PACKAGE = "student"
 class Tree:
     """Modules by name, from their sources; making one puts it in the place of any earlier one in this process.
 
-    sources: the bytes of each module. folder: what stands before `name.py` in tracebacks.
+    sources: the bytes of each module. folder: what stands before `name.py` in tracebacks. lent: functions that stand in
+    for a broken module where another one imports it.
     """
 
     def __init__(self, sources: Mapping[str, bytes], folder: str = "") -> None:
         self.sources, self.folder = dict(sources), folder
-        self._failed: dict[str, BaseException] = {}
+        self.lent: dict[str, Callable[..., Any]] = {}
+        self.asked = ""
+        self.failed: dict[str, BaseException] = {}
         # Not by a walk through sys.modules: in a forked child it would copy every page that holds a module's name.
         stale = {PACKAGE, *(f"{PACKAGE}.{name}" for name in self.sources)}
         for finder in [finder for finder in sys.meta_path if isinstance(finder, _Finder | _BareNames)]:
@@ -40,12 +44,13 @@ class Tree:
 
     def module(self, name: str) -> ModuleType:
         """The module `name`; raises what its import raised, each time the same."""
-        if name in self._failed:
-            raise self._failed[name]
+        if name in self.failed:
+            raise self.failed[name]
+        self.asked = name
         try:
             return importlib.import_module(f"{PACKAGE}.{name}")
         except BaseException as error:
-            self._failed[name] = error
+            self.failed[name] = error
             raise
 
     def filename(self, name: str) -> str:
@@ -108,7 +113,14 @@ class _Source(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__file__ = self._tree.filename(self._name)
-        _run(self._tree, self._name, module)
+        try:
+            _run(self._tree, self._name, module)
+        except (Exception, SystemExit) as error:
+            if not self._tree.lent or self._name == self._tree.asked:
+                raise
+            # A broken helper costs its own marks. Its other names are aliases of types and data of demos.
+            self._tree.failed[self._name] = error
+            vars(module).update(self._tree.lent, __getattr__=lambda name: Any)
 
 
 class _Alias(Loader):

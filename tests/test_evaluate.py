@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from harness.evaluate import Outcome, Verdict, evaluate
+from harness.execute import Executor
 from harness.facts import Check, SuiteError, describe, fact, parse_docstring, seed_of
 from harness.impl import BadReturn, Impl, Raised, Todo
 from harness.local import Local, sources_of
@@ -15,6 +16,7 @@ from harness.sandbox.backend import Confined
 from harness.sandbox.forked import Forked
 from harness.statistics import spend
 from harness.tolerance import assert_exact, assert_leaves_arguments_alone, assert_raises_value_error
+from harness.tree import Tree
 from tests.small_course import RIGHT, STUBS, write_tree
 
 OWNERS = {"double": "shapes", "coin": "shapes"}
@@ -354,3 +356,22 @@ def test_an_import_that_fails_in_another_module_is_that_modules(tmp_path: Path) 
     evidence = ask(here(tree), doubles).evidence
     assert evidence.cause == "other.py"
     assert "shapes.py, line 1: from .other import k" in evidence.message
+
+
+BROKEN = {"helper": b"def double(x:\n", "exits": b"triple = 3\nraise SystemExit\n"}
+CALLER = b"from .helper import Array, double\nfrom .exits import NAMES, triple\n\n"
+CALLER += b"def f(x: Array | None):\n    return double(x) + triple(x)\n"
+
+
+@pytest.mark.parametrize("order", [("helper", "exits", "m"), ("m", "exits", "helper")])
+def test_lent_functions_stand_in_for_a_module_that_cannot_be_imported(order: tuple[str, ...]) -> None:
+    sources = {name: {**BROKEN, "m": CALLER}[name] for name in order}
+    with pytest.raises(SyntaxError):
+        Executor(Tree(sources)).call("m", "f", [1], {})
+    executor = Executor(Tree(sources))
+    executor.lend({"double": lambda x: 2 * x, "triple": lambda x: 3 * x, "f": lambda x: 0}, but="f")
+    assert executor.call("m", "f", [1], {}) == 5
+    with pytest.raises(SyntaxError):
+        executor.call("helper", "double", [1], {})
+    with pytest.raises(SystemExit):
+        executor.call("exits", "triple", [1], {})
