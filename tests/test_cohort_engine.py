@@ -1,8 +1,11 @@
 """The engine: what it does with answers and faults of workers that grade nothing; then with real ones, and kills."""
 
+import argparse
+import io
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -15,14 +18,18 @@ import msgspec
 import psutil
 import pytest
 from distributed import Client
+from rich.console import Console
 
-from harness.cohort import cluster, frames, worker
+from harness.cohort import cluster, command, database, frames, worker
 from harness.cohort.engine import ATTEMPTS, Engine, Graded, Item
 from harness.cohort.gradebook import Gradebook
-from harness.errors import GraderFault, UsageError
+from harness.cohort.run import State, check_readable
+from harness.cohort.submissions import Handed
+from harness.errors import GraderFault, Unreadable, UsageError
 from harness.grading import Answers, environment, record
 from harness.plan import Request, load, plan_for
 from harness.sandbox.intake import Taken
+from tests.gradebook_writers import RUN
 from tests.small_course import RIGHT, STUBS, write_suite, write_tree
 
 ROOT = Path(__file__).parent.parent
@@ -385,3 +392,92 @@ def test_a_command_line_that_makes_no_sense_is_named(project, options, says):
     run = cohort(project, *options)
     said, _ = run.communicate(timeout=120)
     assert run.returncode == 2 and says in said and "Traceback" not in said, said
+
+
+def typed(*options: str) -> int:
+    """What the command does in this process."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    parsed = parser.parse_args([*options])
+    return int(parsed.verb(parsed))
+
+
+def test_there_will_be_a_place_for_what_is_written(tmp_path):
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file", tmp_path / "file" / "new"):
+        with pytest.raises(UsageError, match=f"--out {out}: cannot be made or is no folder"):
+            typed("class", "--out", str(out))
+    with pytest.raises(UsageError, match="is not empty"):
+        typed("class", "--out", str(tmp_path))
+
+
+def handed(label: str, error: Exception | None = None) -> Handed:
+    """A submission that can be read, or not for this reason."""
+
+    def take(modules: object, given: object) -> Taken:
+        if error:
+            raise error
+        return item(label).taken
+
+    return Handed(label, "", take)
+
+
+def test_a_folder_of_which_nothing_can_be_read_is_refused_before_anything_is_kept(project):
+    for number in range(6):
+        (project / "class" / f"s{number}" / "shapes.py").rename(project / "class" / f"s{number}" / "of_another_lab.py")
+    run = cohort(project)
+    said, _ = run.communicate(timeout=120)
+    assert run.returncode == 2 and "Traceback" not in said, said
+    assert said.startswith("class: none of the 6 submissions there can be read, so nothing is graded or kept; ")
+    assert "the first is s0: " in said and "Name the folder" in said
+    assert not list(project.glob("marks.sqlite*"))
+
+
+def test_one_submission_that_can_be_read_is_a_class(tmp_path):
+    suite = write_suite(tmp_path / "readable_suite")
+    request = Request(tmp_path / "class", suite, suite / "points.toml", suite / "none")
+    empty = handed("ada", Unreadable("submission: no modules"))
+    never = handed("eve", AssertionError("the look ends with the first that can be read"))
+    check_readable(request, load(request), [empty, handed("bob", UsageError("a link")), handed("cem"), never])
+    with pytest.raises(UsageError, match=r"none of the 1 submissions .* the first is ada: submission: no modules\. "):
+        check_readable(request, load(request), [empty])
+
+
+def test_what_a_run_did_is_told_though_no_submission_has_a_mark(tmp_path):
+    told = io.StringIO()
+    progress = command._Progress(Console(file=told, width=200), 2)
+    with Gradebook(tmp_path / "marks.sqlite", create=True) as book:
+        run = book.begin(RUN)
+        for label, why in {"ada": "Traceback:\nlost \x1b[31mred", "bob": " \n"}.items():
+            book.fail(run, label, why)
+            progress.tell(State.FAILED, label, why)
+        command._tell(book, run, tmp_path / "out", progress)
+    lines = told.getvalue().splitlines()
+    assert lines[:4] == [
+        "2 submissions: 2 could not be graded:",
+        r"  ada: lost \x1b[31mred",
+        "  bob: no reason is known",
+        f"gradebook: {tmp_path / 'marks.sqlite'}, run 1",
+    ]
+    assert lines[4].startswith("no sheet for a platform is written: ")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"reports", "marks.jsonl", "class.html"}
+
+
+@pytest.mark.parametrize("kind", ["full", "locked"])
+def test_that_marks_are_kept_is_said_once(tmp_path, kind, monkeypatch, capsys):
+    """What ends the run is an error of the gradebook."""
+
+    def breaks(*_: object) -> int:
+        with database.told(Path("marks.sqlite")):
+            error = sqlite3.OperationalError(kind)
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL if kind == "full" else sqlite3.SQLITE_BUSY
+            raise error
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "_run", breaks)
+    write_suite(tmp_path / f"{kind}_suite")
+    for label in ("ada", "bob"):
+        write_tree(tmp_path / "class" / label)
+    assert typed("class", "--suite", f"{kind}_suite", "--gradebook", "marks.sqlite") == 3
+    said = capsys.readouterr().err
+    assert said.count("kept") == said.count("the same command") == 1 and "\n" not in said.strip(), said

@@ -284,4 +284,5 @@ def test_a_full_disk_is_our_fault_in_a_sentence(
 
     monkeypatch.setattr(Gradebook, "marks", full)
     assert typed(book, "marks") == 3
-    assert capsys.readouterr().err == "marks: the disk is full\n"
+    said = "marks: the disk is full. What was kept before is kept; type the same command again.\n"
+    assert capsys.readouterr().err == said

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from harness.errors import GraderFault, UsageError
+from harness.text import inert
 
 if TYPE_CHECKING:
     from harness.cohort.gradebook import Gradebook
@@ -57,14 +58,14 @@ def _from(least: int) -> Callable[[str], int]:
 
 def _cohort(options: argparse.Namespace) -> int:
     from harness.cohort import gradebook, roster, submissions
-    from harness.cohort.run import Class
+    from harness.cohort.run import Class, check_readable
     from harness.plan import Request, load, select
     from harness.sandbox.probe import Level
 
     if options.scheduler and options.workers:
         raise UsageError("--workers: a cluster has the workers that it has; leave it out, or --scheduler")
-    if options.out and options.out.exists() and any(options.out.iterdir()):
-        raise UsageError(f"--out {options.out}: is not empty; name a new folder")
+    if options.out:
+        _make_empty(options.out)
     request = Request(
         tree=options.submissions,
         suite=options.suite,
@@ -79,6 +80,7 @@ def _cohort(options: argparse.Namespace) -> int:
     select(known.facts, request.only)
     students = roster.read(options.roster) if options.roster else None
     handed = submissions.found(options.submissions)
+    check_readable(request, known, handed)
     errors, progress = Console(stderr=True, soft_wrap=True), _Progress(Console(highlight=False), len(handed))
     kept = f"What is graded is kept in {options.gradebook}; the same command goes on from there."
     try:
@@ -91,9 +93,19 @@ def _cohort(options: argparse.Namespace) -> int:
         errors.print(f"stopped: {progress.through} of {len(handed)} submissions are through. {kept}", highlight=False)
         return INTERRUPTED
     except GraderFault as error:
-        errors.print(f"{error}. {kept}", markup=False, highlight=False)
+        errors.print(f"{inert(str(error))}. {kept}", markup=False, highlight=False)
         return OUR_FAULT
     return OUR_FAULT if progress.failed else DONE
+
+
+def _make_empty(out: Path) -> None:
+    """Make the folder for what is written at the end; raises UsageError now if there will be no place for it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise UsageError(f"--out {out}: is not empty; name a new folder")
+    except OSError as error:
+        raise UsageError(f"--out {out}: cannot be made or is no folder ({error.strerror}); name a new one") from None
 
 
 def _run(group: "Class", options: argparse.Namespace, progress: "_Progress") -> int:
@@ -137,23 +149,36 @@ def _tell(book: "Gradebook", run: int, out: Path | None, progress: "_Progress") 
     console, folder = progress.console, out or Path("build")
     console.print(progress.summary(), markup=False)
     for label, why in list(progress.why.items())[:NAMED]:
-        console.print(f"  {label}: {why.strip().splitlines()[-1]}", markup=False, soft_wrap=True)
+        console.print(f"  {label}: {inert(why.strip().splitlines()[-1])}", markup=False, soft_wrap=True)
     if len(progress.why) > NAMED:
         console.print(f"  and {len(progress.why) - NAMED} more")
     tell_strangers(book, console)
+    console.print(f"gradebook: {book.path}, run {run}", markup=False, soft_wrap=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         exports.write_private(folder / PAGE, [dashboard.page(exports.entries(book, run))])
         if out:
             exports.reports(book, out / "reports", run)
             exports.write_private(out / "marks.jsonl", exports.json_lines(book, run))
-            for platform in exports.SHEETS:
-                exports.write_private(out / f"{platform}.csv", [exports.sheet(book, platform, run=run).text])
+            _write_sheets(book, run, out, console)
     except OSError as error:
         raise GraderFault(f"{folder} cannot be written ({error.strerror})") from None
-    console.print(f"gradebook: {book.path}, run {run}\nthe class: {folder / PAGE}", markup=False, soft_wrap=True)
+    except UsageError as error:
+        raise GraderFault(str(error)) from None
+    console.print(f"the class: {folder / PAGE}", markup=False, soft_wrap=True)
     if out:
         console.print(f"written: {out}", markup=False, soft_wrap=True)
+
+
+def _write_sheets(book: "Gradebook", run: int, out: Path, console: Console) -> None:
+    """A sheet for each platform; that there can be none is told, and is no reason to stop."""
+    from harness.cohort import exports
+
+    try:
+        for platform in exports.SHEETS:
+            exports.write_private(out / f"{platform}.csv", [exports.sheet(book, platform, run=run).text])
+    except UsageError as error:
+        console.print(f"no sheet for a platform is written: {error}", markup=False, soft_wrap=True)
 
 
 class _Progress:
@@ -184,8 +209,8 @@ class _Progress:
         """One submission more is through."""
         name = state.name.lower()
         setattr(self, name, getattr(self, name) + 1)
-        if why:
-            self.why[label] = why
+        if state.name == "FAILED":
+            self.why[label] = why.strip() or "no reason is known"
         line = f"{self.through:,} of {self._total:,}, {self.failed} failed{self._left()}"
         self._bar.update(self._task, description="grading", completed=self.through, told=line)
         if self._bar.disable and time.monotonic() - self._told > NEWS:

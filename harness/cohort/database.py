@@ -79,8 +79,10 @@ MARKS = """
         CASE WHEN kept.result IS NOT newest.result THEN newest.result END
     FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = kept.result
     LEFT JOIN added USING (label) ORDER BY label"""
-"""A result of a submission of which nothing could be read counts, as no points, until one of it could be read; from then
-on it is no mark, and the last column names it, as it says why. A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
+"""A result of a submission of which nothing could be read counts, as no points, until one of it could be read; from
+then on it is no mark, and the last column names it, as it says why.
+
+A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
 "Bare columns in an aggregate query"."""
 AUTHORS = """
     WITH
@@ -204,14 +206,10 @@ def told(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _FULL:
-            raise GraderFault(
-                f"{path}: the disk is full or cannot be written ({error}); every mark up to here is kept: "
-                "make room, and type the same command again"
-            ) from None
+            raise GraderFault(f"{path}: the disk is full or cannot be written ({error}): make room") from None
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise GraderFault(
-                f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; every mark up to here is kept: "
-                "type the same command again when it has ended"
+                f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s: wait until it has ended"
             ) from None
         if code in _UNWRITABLE:
             raise UsageError(

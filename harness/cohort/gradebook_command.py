@@ -16,6 +16,7 @@ from harness.cohort.gradebook import Gradebook, Mark, storable
 from harness.errors import GraderFault, UsageError
 from harness.layout import inert_text, wrapped
 from harness.report.words import number
+from harness.text import inert
 
 DONE, OUR_FAULT = 0, 3
 GRADEBOOK = Path("build/gradebook.sqlite")
@@ -79,7 +80,8 @@ def _run(verb: Verb, options: argparse.Namespace) -> int:
         with Gradebook(options.gradebook) as book:
             verb(book, options, Console(highlight=False))
     except GraderFault as error:
-        Console(stderr=True, soft_wrap=True).print(str(error), markup=False, highlight=False)
+        told = f"{inert(str(error))}. What was kept before is kept; type the same command again."
+        Console(stderr=True, soft_wrap=True).print(told, markup=False, highlight=False)
         return OUR_FAULT
     return DONE
 

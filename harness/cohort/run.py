@@ -38,6 +38,21 @@ class Class(NamedTuple):
     book: Gradebook
 
 
+def check_readable(request: Request, known: Known, handed: Sequence[Handed]) -> None:
+    """Raise UsageError if nothing of any submission can be read: then it is not they who are at fault."""
+    why = ""
+    for each in handed:
+        try:
+            each.take(known.modules, known.given)
+            return
+        except UsageError as error:
+            why = why or f"{each.label}: {error}"
+    raise UsageError(
+        f"{request.tree}: none of the {len(handed)} submissions there can be read, so nothing is graded or kept; the "
+        f"first is {inert(why)}. Name the folder or archive of this lab's submissions"
+    )
+
+
 def grade(group: Class, engine: Engine, command: str, workers: int, tell: Tell) -> int:
     """Grade what the gradebook does not know; returns the number of the run.
 
