@@ -120,11 +120,17 @@ def answers_of(path: Path, kind: str) -> list[Answer]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     variants = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and variant(node)}
     shared = [node for node in tree.body if node not in variants.values() and not of_harness(node)]
-    found = []
-    for name, node in variants.items():
-        function = variant(node)
+    functions = {name: variant(node) for name, node in variants.items()}
+    for node in variants.values():
         node.decorator_list = []
-        found.append(Answer(kind, function, name, ast.unparse(ast.Module([*shared, node], [])) + "\n"))
+    found = []
+    for name, function in functions.items():
+        needed = [name]
+        for each in needed:  # some are made of others
+            uses = {node.id for node in ast.walk(variants[each]) if isinstance(node, ast.Name)}
+            needed += sorted((uses & variants.keys()) - set(needed))
+        module = ast.Module([*shared, *(variants[each] for each in needed)], [])
+        found.append(Answer(kind, function, name, ast.unparse(module) + "\n"))
     return found
 
 
