@@ -49,7 +49,10 @@ def test_holds_what_a_student_needs_and_nothing_of_the_instructors(files):
         *(".github", ".gitignore", "README.md", "checks", "constraints.txt", "harness", "noxfile.py"),
         *("pyproject.toml", "student"),
     }
-    of_instructors = ("reference/", "mistakes", "peers", "not_graded", "equivalen", "validation", "publish", ".pyc")
+    of_instructors = (
+        *("reference/", "mistakes", "peers", "not_graded", "equivalen"),
+        *("validation", "publish", "cohort", ".pyc"),
+    )
     assert [name for name in files if any(part in name for part in of_instructors)] == []
     assert {"checks/points.toml", "checks/given/world.py", "student/dpo.py", "harness/plugin.py"} <= files.keys()
 
