@@ -202,6 +202,41 @@ def test_a_worker_that_grades_otherwise_ends_the_run(graded, done, threads, monk
         Engine(threads, START).hello()
 
 
+def test_a_cohort_ends_its_own_grading_processes_and_no_others(threads, monkeypatch):
+    class Child:
+        """A grading process that only knows whether it was ended."""
+
+        def __init__(self, start: frames.Start, patience: float = 0) -> None:
+            self.start, self.ready, self.ended = start, frames.Ready("Linux", "full"), False
+            worker._all.add(self)  # type: ignore[arg-type]
+
+        def close(self) -> None:
+            self.ended = True
+
+    monkeypatch.setattr(worker, "_Child", Child)
+    monkeypatch.setattr(worker, "_all", set())
+    monkeypatch.setattr(worker, "_idle", [])
+    with Engine(threads, START) as mine:
+        mine.hello()
+        (idle,) = worker._all
+        with Engine(threads, START) as colleagues:
+            at_work = Child(colleagues._start)
+            mine.hello()
+            assert worker._all == {idle, at_work}, "what is idle is used again"
+            mine.__exit__()
+            assert (idle.ended, at_work.ended) == (True, False)
+            assert worker._all == {at_work} and not worker._idle
+            colleagues.hello()
+            (borrowed,) = worker._idle
+            with Engine(threads, START) as third:
+                third.hello()
+                assert worker._idle == [borrowed], "they are graded alike"
+            assert borrowed.ended and not at_work.ended
+        assert at_work.ended
+        worker._put_back(at_work)
+        assert not worker._idle, "it is no use any more"
+
+
 # ---- real workers, with grading processes ----
 
 

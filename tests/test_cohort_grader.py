@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from harness import spread
-from harness.cohort import frames
+from harness.cohort import frames, worker
 from harness.cohort.grader import Warm
 from harness.cohort.shape import shape
 from harness.cohort.worker import Reply, _Child
@@ -120,6 +120,17 @@ def child(small: Request) -> Iterator[_Child]:
 
 def graded(child: _Child, source: str, patience: float = 300) -> Reply:
     return child.answer(frames.Submission({"shapes": source.encode()}, {}), patience)
+
+
+def test_a_grading_process_that_says_no_more_and_runs_on_is_not_waited_for(small, monkeypatch):
+    silent = [sys.executable, "-c", "import os, time; os.close(1); time.sleep(600)"]
+    start_process = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **options: start_process(silent, **options))
+    monkeypatch.setattr(worker, "ENDING", 0.1)
+    child = _Child(start_of(small), patience=300)
+    assert isinstance(child.ready, frames.Fault) and "runs on" in child.ready.why
+    child.close()
+    assert child._errors.closed and child._process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="as Linux says it")

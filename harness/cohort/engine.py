@@ -1,7 +1,7 @@
 """Submissions in, graded submissions out, as they come: on the workers of a Dask cluster.
 
 A fault of the grader or of its machine is tried again elsewhere, up to ATTEMPTS times; what a submission does to itself
-is its mark. A submission that the machine may have slowed down is graded once more at the end, when nothing else runs.
+is its mark. A submission that its machine may have slowed down is graded once more at the end, alone on a machine.
 Submissions are read as workers become free, and a result is handed on before the next is asked for.
 """
 
@@ -9,6 +9,8 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import msgspec
 from distributed import Client, Future, as_completed
@@ -54,7 +56,7 @@ class _Task:
 
     def __init__(self, item: Item) -> None:
         self.taken, self.labels = item.taken, [item.label]
-        self.attempts, self.fault = 0, ""
+        self.attempts, self.fault, self.machine = 0, "", ""
 
     @property
     def content(self) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -85,7 +87,8 @@ class Engine:
     def __init__(
         self, client: Client, start: frames.Start, pin: bool = False, patience: float = worker.PATIENCE
     ) -> None:
-        self._client, self._start, self._pin, self._patience = client, start, pin, patience
+        self._client, self._pin, self._patience = client, pin, patience
+        self._start = msgspec.structs.replace(start, run=uuid4().hex)  # what ends is this cohort's, and no other's
         self._window, self._looked = 0, float("-inf")
         self._running: dict[str, _Task] = {}
 
@@ -114,16 +117,16 @@ class Engine:
         """
         slowed: list[_Task] = []
         yield from self._through(map(_Task, items), slowed)
-        for task in slowed:  # alone, and charged with whatever comes of it
-            yield from self._through(iter([task]), None)
+        yield from self._through(iter(slowed), None)  # charged with whatever comes of it
 
     def _through(self, new: Iterator[_Task], slowed: list[_Task] | None) -> Iterator[Graded]:
-        """Grade the tasks, but set aside what the machine may have slowed down."""
+        """Grade the tasks, but set aside what a machine slowed down; without a place for these, one on each machine."""
         completed = as_completed(with_results=False, raise_errors=False)
         again: deque[_Task] = deque()
         same: dict[object, _Task] = {}
+        machines = self._machines() if slowed is None else None
         while True:
-            while len(self._running) < self._room():
+            while len(self._running) < (self._room() if machines is None else len(machines)):
                 task = again.popleft() if again else next(new, None)
                 if task is None:
                     break
@@ -131,6 +134,8 @@ class Engine:
                 if known is not task:
                     known.labels += task.labels
                     continue
+                busy = {each.machine for each in self._running.values()}
+                task.machine = next((each for each in machines or () if each not in busy), "")
                 completed.add(self._submitted(task))
             if not self._running:
                 return
@@ -155,7 +160,10 @@ class Engine:
     def _submitted(self, task: _Task) -> "Future[worker.Answer]":
         task.attempts += 1
         message = frames.Submission(task.taken.sources, task.taken.left_out)
-        future = self._client.submit(worker.grade, self._start, message, self._pin, self._patience, pure=False)
+        future = self._client.submit(
+            *(worker.grade, self._start, message, self._pin, self._patience),
+            pure=False, workers=task.machine or None, allow_other_workers=bool(task.machine),
+        )  # fmt: skip
         self._running[str(future.key)] = task
         return future
 
@@ -174,6 +182,10 @@ class Engine:
         if isinstance(answer.reply, frames.Refused):
             raise UsageError(f"{answer.worker} does not grade as this place does: {answer.reply.why}")
         return answer
+
+    def _machines(self) -> list[str]:
+        """The hosts of the workers, one at least."""
+        return sorted({urlsplit(address).hostname or "" for address in self._client.nthreads()}) or [""]
 
     def _room(self) -> int:
         """How many submissions may be on their way, which follows the number of workers."""

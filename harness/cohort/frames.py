@@ -17,7 +17,8 @@ class Start(msgspec.Struct, frozen=True, tag=True):
 
     points: the table itself. digest: of the suite, and versions: of Python, torch and NumPy, without which nothing is
     graded here. only, reseed, process, require: as in `harness.plan.Request`.
-    core: to run on, of those that there are; any, if it is negative.
+    core: to run on, of those that there are; any, if it is negative. run: of which cohort this is, as another may be
+    graded alike, at the same time and by the same workers.
     """
 
     suite: str
@@ -30,6 +31,7 @@ class Start(msgspec.Struct, frozen=True, tag=True):
     process: str = "auto"
     require: int = 0
     core: int = -1
+    run: str = ""
 
 
 class Submission(msgspec.Struct, frozen=True, tag=True):

@@ -24,6 +24,8 @@ RENEWED_AFTER = 100
 PATIENCE = 900.0
 """Seconds for one fact, or for the start, before a grading process is taken for dead: several times what a fact may
 take on a machine with eight times more workers than cores."""
+ENDING = 10.0
+"""Seconds for a grading process to end after its last word."""
 TOLD = 2000
 """Characters of a traceback of the grading process that are kept."""
 
@@ -65,8 +67,9 @@ def dask_setup(_: object) -> None:
 def stop(start: frames.Start) -> None:
     """End the grading processes of a cohort, those at work too: what they were asked comes back as a fault."""
     with _lock:
-        children = [child for child in _all if msgspec.structs.replace(child.start, core=start.core) == start]
-        _idle[:] = [child for child in _idle if child not in children]
+        children = [child for child in _all if child.start.run == start.run]
+        _all.difference_update(children)
+        _idle[:] = [child for child in _idle if child in _all]
     for child in children:
         child.close()
 
@@ -79,13 +82,15 @@ _all: "set[_Child]" = set()
 
 
 def _idle_or_new(start: frames.Start, pin: bool, patience: float) -> "tuple[_Child | None, Reply]":
-    """A grading process for `start` that is ready; or none, and why. Those of another cohort are ended."""
+    """A grading process for `start` that is ready; or none, and why. Idle ones that grade otherwise are ended."""
     if pin:
         start = msgspec.structs.replace(start, core=int(get_worker().name))
     with _lock:
-        stale = [child for child in _idle if child.start != start]
-        own = [child for child in _idle if child.start == start]
+        own = [child for child in _idle if msgspec.structs.replace(child.start, run=start.run) == start]
+        stale = [child for child in _idle if child not in own]
         _idle[:] = own[1:]
+        for child in own[:1]:
+            child.start = start  # it may be another cohort's, graded alike, and is this one's now
     for child in stale:
         child.close()
     if own:
@@ -99,7 +104,8 @@ def _idle_or_new(start: frames.Start, pin: bool, patience: float) -> "tuple[_Chi
 
 def _put_back(child: "_Child") -> None:
     with _lock:
-        _idle.append(child)
+        if child in _all:  # nobody has ended it meanwhile
+            _idle.append(child)
 
 
 class _Child:
@@ -113,7 +119,8 @@ class _Child:
             [sys.executable, "-m", "harness.cohort.grader"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, cwd=ROOT, env=os.environ | variables,
         )  # fmt: skip
-        _all.add(self)
+        with _lock:
+            _all.add(self)
         self._arrived: queue.SimpleQueue[frames.Message | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
         self.ready = self._asked(start, patience)
@@ -125,7 +132,8 @@ class _Child:
 
     def close(self) -> None:
         """End the process; its zygote notices."""
-        _all.discard(self)
+        with _lock:
+            _all.discard(self)
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -160,7 +168,10 @@ class _Child:
             self._arrived.put(None)
 
     def _how_it_ended(self) -> str:
-        status = self._process.wait()
+        try:
+            status = self._process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            return "the grading process runs on, and has closed its pipe or said what nobody understands"
         said = ""
         with contextlib.suppress(ValueError):  # it was closed by `stop`
             self._errors.seek(0, os.SEEK_END)
