@@ -121,7 +121,7 @@ class Engine:
 
     def _through(self, new: Iterator[_Task], slowed: list[_Task] | None) -> Iterator[Graded]:
         """Grade the tasks, but set aside what a machine slowed down; without a place for these, one on each machine."""
-        completed = as_completed(with_results=False, raise_errors=False)
+        completed = as_completed(loop=self._client.loop, with_results=False, raise_errors=False)
         again: deque[_Task] = deque()
         same: dict[object, _Task] = {}
         machines = self._machines() if slowed is None else None
