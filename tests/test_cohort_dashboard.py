@@ -489,6 +489,12 @@ def test_a_link_reveals_its_submission(show: Any, large: str) -> None:
 
 
 @NEEDED
+def test_an_address_that_is_malformed_is_no_fault_of_the_page(show: Any) -> None:
+    shown = show(page(PAGES["small"]), "#%E0%A4%A")
+    assert len(rows(shown, "students")) == 12
+
+
+@NEEDED
 def test_it_tells_who_made_a_mistake(show: Any, large: str) -> None:
     shown = show(large)
     first = shown.find_element(By.CSS_SELECTOR, "table[data-list=mistakes] tbody tr")

@@ -101,7 +101,13 @@ class List {
 }
 
 function reveal() {
-  const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  let id;
+  try {
+    id = decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return; // no link of this page is malformed
+  }
+  const row = document.getElementById(id);
   if (!row || !row.matches("tr[id]")) return;
   lists.get("students").reveal(row);
   row.scrollIntoView({ block: "center" });
