@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from harness.cohort.roster import Student
 from harness.errors import UsageError
