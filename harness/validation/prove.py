@@ -15,7 +15,7 @@ from harness.local import sources_of
 from harness.marks import read_points
 from harness.validation import record as records
 from harness.validation.calibration import Asker, Calibration, Derivation, calibrate
-from harness.validation.cases import Case, Course, Memory, ask
+from harness.validation.cases import Case, Course, Memory, ask, is_dear
 from harness.validation.drift import drift
 from harness.validation.kept import Kept
 from harness.validation.matrix import completed, matrix
@@ -27,8 +27,8 @@ from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivo
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS = 200
-"""At how many other seeds the statistical facts are asked."""
+DEEP_SEEDS, FEW_SEEDS = 200, 60
+"""At how many other seeds the statistical facts are asked; and those that take seconds, which would take hours."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -49,12 +49,14 @@ def prove_deep(course: Course, kept: Path, progress: Progress = _silent) -> tupl
     """
     memory = Kept(kept, course)
     started, proof = time.perf_counter(), _proof(course, (), progress, memory)
+    mutants = _mutants(course, proof.every_fact, progress, memory)
+    seeds = _seeds(course, proof.every_fact, list(proof.answers.values()), progress, memory)
     calibration, derivations = _calibration(course, proof.every_fact, progress)
     fresh = Record(
         date=date.today().isoformat(),
         digest=records.digest(course),
-        mutants=_mutants(course, proof.every_fact, progress, memory),
-        seeds=_seeds(course, proof.every_fact, list(proof.answers.values()), progress, memory),
+        mutants=mutants,
+        seeds=seeds,
         calibration=calibration,
         derivations=derivations,
         seconds=round(time.perf_counter() - started),
@@ -134,13 +136,15 @@ def _seeds(
     course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress, memory: Memory
 ) -> Seeds:
     """The statistical facts at many other seeds: of the reference, and of one right answer after the other."""
-    drawing = [fact for fact in facts if fact.false_alarm]
+    cheap = [fact for fact in facts if fact.false_alarm and not is_dear(fact)]
+    dear = [fact for fact in facts if fact.false_alarm and is_dear(fact)]
     groups = [
-        _reseeded("the reference", drawing, ()),
-        _reseeded("right answers in turn", drawing, answers),
+        _reseeded("the reference", DEEP_SEEDS, cheap, ()),
+        _reseeded("right answers in turn", DEEP_SEEDS, cheap, answers),
+        _reseeded("the reference, facts that take seconds", FEW_SEEDS, dear, ()),
+        _reseeded("right answers in turn, facts that take seconds", FEW_SEEDS, dear, answers),
     ]
-    # Each seed for all before the next: it is the same function's facts in a row that would take one core long.
-    cases = sorted((case for _, of_group in groups for case in of_group), key=lambda case: case.reseed)
+    cases = [case for _, of_group in groups for case in of_group]
     found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"), memory=memory)}
     failures = [
         f"{case.kind} {case.function} {case.name} does not hold {failure.fact} at reseed {case.reseed}"
@@ -156,20 +160,21 @@ def _seeds(
     )
 
 
-def _reseeded(who: str, facts: Sequence[Fact], answers: Sequence[Variant]) -> tuple[SeedGroup, list[Case]]:
+def _reseeded(who: str, seeds: int, facts: Sequence[Fact], answers: Sequence[Variant]) -> tuple[SeedGroup, list[Case]]:
     """The cases of a group: at each seed, the facts asked of one of the answers to their function, or the reference."""
     names: dict[str, tuple[str, ...]] = {}
     for fact in facts:
         names[fact.function] = (*names.get(fact.function, ()), fact.name)
-    cases = []
-    for function, asked in names.items():
-        own = [v.identifier for v in answers if v.function == function]
-        if answers and not own:
-            continue
-        for seed in range(1, DEEP_SEEDS + 1):
-            kind, name = ("right", own[seed % len(own)]) if own else ("reference", "")
-            cases.append(Case(kind, function, name, facts=asked, reseed=seed))
-    return SeedGroup(who, DEEP_SEEDS, len(facts), len({(case.function, case.name) for case in cases}), 0), cases
+    own = {function: [v.identifier for v in answers if v.function == function] for function in names}
+    cases = [
+        Case("right", function, own[function][seed % len(own[function])], facts=asked, reseed=seed)
+        if answers
+        else Case("reference", function, facts=asked, reseed=seed)
+        for seed in range(1, seeds + 1)
+        for function, asked in names.items()
+        if own[function] or not answers
+    ]
+    return SeedGroup(who, seeds, len(facts), len({(case.function, case.name) for case in cases}), 0), cases
 
 
 def _calibration(
