@@ -4,6 +4,7 @@ import argparse
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,8 +103,39 @@ def test_a_sheet_in_gradescopes_layout(book: Gradebook) -> None:
 def test_without_a_roster_a_label_stands_for_the_login(book: Gradebook, platform: str) -> None:
     sheet = exports.sheet(book, platform)
     place = {"canvas": 3, "moodle": 0, "gradescope": 0}[platform]
-    assert [row[place] for row in cells(sheet.text)[-3:]] == ["ada", "stranger", "team 4"]
+    assert [row[place] for row in cells(sheet.text)[-4:]] == ["ada", "stranger", "", ""]  # two are named
     assert sheet.left_out == ["eve: the worker was lost"]
+
+
+def without_roster(tmp_path: Path, platform: str, **authors: Student) -> list[list[str]]:
+    """The cells of a sheet of these submissions, whose authors the platform names."""
+    with Gradebook(tmp_path / "lab.sqlite", create=True) as book:
+        run = book.begin(RUN, {label: [author] for label, author in authors.items()})
+        for label in [*authors, "zoe"]:
+            book.keep(run, label, graded())
+        return cells(exports.sheet(book, platform).text)
+
+
+def test_canvas_knows_the_authors_of_its_download_without_a_roster(tmp_path: Path) -> None:
+    _, _, ada, zoe = without_roster(tmp_path, "canvas", lovelaceada_102=Student(canvas="102"))
+    assert ada == ["", "102", "", "", "", "5.83"]
+    assert zoe == ["", "", "", "zoe", "", "5.83"], "whom it does not name, it may know by the label"
+
+
+def test_gradescopes_authors_are_in_its_layout_without_a_roster(tmp_path: Path) -> None:
+    author = Student(number="0007", email="ada@example.org")
+    _, ada, zoe = without_roster(tmp_path, "gradescope", submission_11=author)
+    assert ada[:5] == ["", "0007", "ada@example.org", "", "5.83"]
+    assert zoe[0] == "zoe"
+
+
+def test_moodle_takes_the_marks_of_its_participants_as_a_worksheet(tmp_path: Path) -> None:
+    authors = {"Ada Lovelace_201": Student(number="Participant 201"), "bob": Student(number="18")}
+    header, ada, bob, zoe = without_roster(tmp_path, "moodle", **authors)
+    identified = ["Identifier", "username", "idnumber"]
+    assert header == [*identified, "Grade", "Last modified (grade)", "Feedback comments"]
+    assert ada[:5] == ["Participant 201", "", "", "5.83", ""] and ada[5].startswith("5.83 of 15 points")
+    assert (bob[:3], zoe[:3]) == (["", "", "18"], ["", "zoe", ""])
 
 
 @pytest.mark.parametrize("platform", exports.SHEETS)
@@ -191,6 +223,17 @@ def test_a_report_names_nobody(tmp_path: Path) -> None:
     assert "bob" not in unread.casefold()
 
 
+def test_a_name_that_is_a_modules_does_not_rename_the_module(tmp_path: Path) -> None:
+    with Gradebook(tmp_path / "lab.sqlite", create=True) as book:
+        run = book.begin(RUN, {"planes": [Student(login="Shapes", github="ada-l")]})
+        book.keep(run, "planes", named(mixed("x"), "planes.py", "shapes.py", "coin.txt", "ada-l"))
+        exports.reports(book, tmp_path / "reports")
+    report = (tmp_path / "reports" / "planes.html").read_text(encoding="utf-8")
+    for word in ("planes.py: not a", "shapes.py: not a", "coin.txt: not a", "submission: not a"):
+        assert word in report
+    assert "ada-l" not in report
+
+
 LABELS = ["ada", "Ada", "../../etc/passwd", "a/b", "a\\b", "con", "NUL.txt", "x" * 300, "x" * 301, "名前", "", ".", 
           "..", ".hidden", "trailing.", "a b", "a:b", "a\0b", "\udc80", "-rf", "ok_1.2+x@y-z"]  # fmt: skip
 
@@ -209,11 +252,32 @@ def test_reports_go_into_a_folder_of_their_own(book: Gradebook, tmp_path: Path) 
     folder = tmp_path / "reports"
     assert exports.reports(book, folder) == 3
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+    assert folder.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "made").mkdir(mode=0o777)
+    exports.reports(book, tmp_path / "made")
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o700
     with pytest.raises(UsageError, match="is not empty"):
         exports.reports(book, folder)
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be written"):
         exports.reports(book, tmp_path / "file")
+
+
+def test_a_file_is_written_through_no_link_and_whole_or_not_at_all(tmp_path: Path) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "folder" / "marks"
+    path.parent.mkdir()
+    victim.write_text("mine", encoding="utf-8")
+    path.symlink_to(victim)
+    for guess in (os.getpid(), "tmp", "new"):  # a name that can be foretold might be taken by a link
+        path.with_name(f".marks.{guess}").symlink_to(victim)
+    before = set(path.parent.iterdir())
+    with pytest.raises(ZeroDivisionError):
+        exports.write_private(path, (str(1 // number) for number in (1, 0)))
+    exports.write_private(path, ["theirs"])
+    assert victim.read_text(encoding="utf-8") == "mine"
+    assert path.read_text(encoding="utf-8") == "theirs" and not path.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert set(path.parent.iterdir()) == before
 
 
 # ---- what is typed ----

@@ -1,11 +1,13 @@
 """What leaves the gradebook: sheets for Canvas, Moodle and Gradescope, lines of JSON, a folder of students' reports.
 
-Sheets hold what a platform needs to know a student by. Lines of JSON and reports hold no name and no e-mail: of a
-student, only the label of the submission; a report not even that, but in its file's name.
+Sheets hold what a platform needs to know a student by: what the roster says, or without one the platform itself. Of a
+student, lines of JSON hold the label of the submission alone, and reports not even that, but in the file's name. What
+Canvas and Moodle call a submission holds its author's name, so a label is as private as a name.
 """
 
 import os
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
@@ -39,7 +41,7 @@ class Sheet(NamedTuple):
 
 
 def sheet(book: Gradebook, platform: str, assignment: str = "Lab", run: int | None = None) -> Sheet:
-    """The marks for one of SHEETS, adjustments included: a row for each student, or each submission without a roster.
+    """The marks for one of SHEETS, adjustments included: a row for each student, or for a submission that is nobody's.
 
     Raises UsageError if there is no mark, or if the marks are out of different totals.
     """
@@ -78,7 +80,7 @@ def one_total(marks: Iterable[Mark]) -> float:
 
 
 def _rows(mark: Mark, result: Result | None, enrolled: bool) -> list[Row]:
-    """A row for each student whose submission it is; without a roster, the label stands for the login."""
+    """A row for each student whose submission it is; the label stands for the login where nobody ever said whose."""
     told = ""
     if result is not None:
         told = feedback(result)
@@ -94,7 +96,7 @@ def _rows(mark: Mark, result: Result | None, enrolled: bool) -> list[Row]:
             for each in (result.functions if result else ())
         ),
     )
-    if not enrolled:
+    if not enrolled and not mark.students:
         return [row._replace(login=mark.label)]
     return [
         row._replace(
@@ -105,7 +107,10 @@ def _rows(mark: Mark, result: Result | None, enrolled: bool) -> list[Row]:
 
 
 def json_lines(book: Gradebook, run: int | None = None) -> Iterator[str]:
-    """A line of JSON for each submission: its mark, what it is made of, what was added by hand. Without names."""
+    """A line of JSON for each submission: its mark, what it is made of, what was added by hand.
+
+    The roster's names and e-mails are not in it; labels, comments and their authors are, and may be names.
+    """
     added: dict[str, list[dict[str, object]]] = {}
     for each in book.adjustments():
         added.setdefault(each.label, []).append(
@@ -152,6 +157,7 @@ def reports(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # the names of the reports are labels
         if any(folder.iterdir()):
             raise UsageError(f"{folder}: is not empty, and old reports could be taken for new ones; name a new folder")
         marks = [mark for mark in book.marks(run) if mark.result_id]
@@ -165,9 +171,15 @@ def reports(
 
 
 def _neutral(result: Result, mark: Mark) -> Result:
-    """The result without the names that a platform gives to a submission and its files, or a roster to a student."""
-    names = [mark.label, *(name for each in mark.students for name in (each.name, each.email, each.login, each.github))]
-    words = "|".join(re.escape(name) for name in sorted(filter(None, set(names)), key=len, reverse=True))
+    """The result without the names that a platform gives to a submission and its files, or a roster to a student.
+
+    A name that is also a module's or a function's is left: every report has these, and would say what is not so.
+    """
+    names = {mark.label, *(name for each in mark.students for name in (each.name, each.email, each.login, each.github))}
+    of_course = {name.casefold() for row in result.functions for name in (row.module, row.function)}
+    of_course |= {file.name.removesuffix(".py").casefold() for file in result.submission.files if file.sha256}
+    kept = sorted((name for name in names if name and name.casefold() not in of_course), key=len, reverse=True)
+    words = "|".join(map(re.escape, kept))
 
     def neutral(text: str) -> str:
         return (
@@ -202,11 +214,12 @@ def _short_digest(text: str) -> str:
 
 def write_private(path: Path, chunks: Iterable[str]) -> None:
     """Replace the file at `path`, all or nothing; only its owner may read it. Line ends stay as they are."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # new, 0600, no link is followed
     try:
-        with open(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+        with open(descriptor, "wb") as file:
             for chunk in chunks:
                 file.write(chunk.encode("utf-8", "replace"))
         os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    except BaseException:
+        os.unlink(partial)
+        raise

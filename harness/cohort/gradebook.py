@@ -60,9 +60,10 @@ class PastRun(NamedTuple):
 class Mark(NamedTuple):
     """A submission's mark. Without a result, score and max_score are None and `fault` says why.
 
-    students: whose it is, as the newest roster says; several for a group, none if it does not say. adjustment: the sum
-    of the points added by hand; adjusted: the score with them, never below 0. stale: a later run could not grade or
-    read it, for the reason `fault`. readable: false where nothing of the submission could be read, and never before.
+    students: whose it is, as the newest roster says, or the platform where there is no roster; several for a group,
+    none if it does not say. adjustment: the sum of the points added by hand; adjusted: the score with them, never below
+    0. stale: a later run could not grade or read it, for the reason `fault`. readable: false where nothing of the
+    submission could be read, and never before.
     """
 
     label: str
@@ -215,7 +216,7 @@ class Gradebook:
         if run is not None and self._row("SELECT 1 FROM runs WHERE id = ?", run) is None:
             raise UsageError(f"{self.path}: there is no run {run}; `nox -s gradebook -- runs` lists them")
         rows = self._rows(database.MARKS, {"run": run})
-        students = self.matching().students
+        students = self.matching().students if self.students() else self._authors()
         whys = [unread and (self.result(unread).message or "nothing of it could be read") for *_, unread in rows]
         return [_mark(students.get(row[0], ()), why or "", *row[:-1]) for row, why in zip(rows, whys, strict=True)]
 
@@ -231,20 +232,20 @@ class Gradebook:
 
     def adjustments(self) -> list[Adjustment]:
         """All adjustments and comments, in order."""
-        return [
-            Adjustment(*row)
-            for row in self._rows("SELECT label, points, comment, author, created FROM adjustments ORDER BY id")
-        ]
+        columns = ", ".join(Adjustment._fields)
+        return [Adjustment(*row) for row in self._rows(f"SELECT {columns} FROM adjustments ORDER BY id")]
 
     def matching(self) -> Matching:
         """Whose the submissions are, as the newest roster says; without a roster, nobody's and no strangers."""
-        authors: dict[str, list[Student]] = {}
-        for label, *fields in self._rows(database.AUTHORS):
-            known = authors.setdefault(label, [])
-            if fields[0] is not None:
-                known.append(Student(label, *fields))
         students = self.students()
-        return matched(authors if students else {}, students)
+        return matched(self._authors() if students else {}, students)
+
+    def _authors(self) -> dict[str, tuple[Student, ...]]:
+        """By label, what the platform said last of the authors of each submission: those of whom it says something."""
+        authors: dict[str, tuple[Student, ...]] = {}
+        for label, *fields in self._rows(database.AUTHORS):
+            authors[label] = authors.get(label, ()) + ((Student(label, *fields),) if any(fields) else ())
+        return authors
 
     def students(self) -> list[Student]:
         """The rows of the newest roster."""
@@ -262,11 +263,8 @@ class Gradebook:
 
     def _mark(self, run: int, label: str, result_id: int | None, fault: str) -> None:
         try:
-            self._add(
-                "marks",
-                "run, label, result, fault, created",
-                [run, storable(label), result_id, storable(fault), _now()],
-            )
+            row = [run, storable(label), result_id, storable(fault), _now()]
+            self._add("marks", "run, label, result, fault, created", row)
         except sqlite3.IntegrityError as error:
             raise GraderFault(f"{self.path}: run {run} cannot mark {label!r} ({error})") from None
 

@@ -1,12 +1,14 @@
 """CSV files that Canvas and Moodle import, or that have the layout of Gradescope's: a row for each score.
 
 Contracts. Canvas: "How do I import grades in the Gradebook?", https://community.canvaslms.com/, and its importer,
-lib/gradebook_importer.rb of https://github.com/instructure/canvas-lms (header, order of columns, `Points Possible`).
+lib/gradebook_importer.rb of https://github.com/instructure/canvas-lms (header, order of columns; the row of
+points is that with `Points Possible` anywhere in its first cell).
 Moodle: "Grade import", https://docs.moodle.org/en/Grade_import, and grade/import/csv/classes/load_data.php of
 https://github.com/moodle/moodle (columns are mapped by hand; a mark above 100 stops the import on most sites, and so
-does a user whom the site does not know). Gradescope imports no marks: the sheet has the layout in which it exports an
-assignment's (*Review Grades*, *Download Grades*), for programs that read those. Gradescope does not publish it; it is
-read off files that others have shared.
+does a user whom the site does not know). Participants' numbers are known to an assignment's importer of worksheets
+alone, mod/assign/feedback/offline/importgradeslib.php: it finds its columns by their names, here those in English.
+Gradescope imports no marks: the sheet has the layout in which it exports an assignment's (*Review Grades*, *Download
+Grades*), for programs that read those. Gradescope does not publish it; it is read off files that others have shared.
 
 A submission without a score has no row: an empty cell may delete a mark that is there. No cell can be taken for a
 formula, whatever a submission is called: OWASP, "CSV Injection", https://owasp.org/www-community/attacks/CSV_Injection.
@@ -25,6 +27,9 @@ from harness.text import inert
 FORMULA = re.compile(r"(^|[\s,;|'\"])([=+\-@＝＋－＠])")
 """What a spreadsheet may take for the beginning of a formula: at the start of a cell, or of what is one where lines are
 split elsewhere than at commas."""
+
+PARTICIPANT = re.compile(r"Participant \d+")
+"""How Moodle's grading worksheet calls a user, and the folders of its downloads, by their numbers."""
 
 
 class Row(NamedTuple):
@@ -61,18 +66,30 @@ def moodle(results: Sequence[Result], assignment: str = "Lab") -> str:
 def canvas_sheet(rows: Sequence[Row], assignment: str, possible: float) -> str:
     """The file for Canvas, whose importer looks for a student by ID, then by SIS User ID, SIS Login ID and name."""
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", assignment]
-    points = ["    Points Possible", "", "", "", "", _points(possible)]
+    points = ["Points Possible", "", "", "", "", _points(possible)]
     students = [[row.name, row.canvas, row.number, row.login, row.section, _points(row.score)] for row in rows]
     return _csv([header, points, *students])
 
 
 def moodle_sheet(rows: Sequence[Row], assignment: str) -> str:
-    """The file for Moodle, with what may identify a user: one of these columns is mapped to the user."""
-    columns = {"username": [row.login for row in rows], "idnumber": [row.number for row in rows]}
-    columns["email"] = [row.email for row in rows]
+    """The file for Moodle, with what may identify a user: one of these columns is mapped to the user.
+
+    With a participant's number in it, it is a grading worksheet: *Upload grading worksheet* of the assignment takes it.
+    It does not say when a mark was changed last, so a mark that is there already is replaced only if one asks for that.
+    """
+    numbers = [PARTICIPANT.fullmatch(row.number) for row in rows]
+    columns = {
+        "Identifier": [row.number if number else "" for row, number in zip(rows, numbers, strict=True)],
+        "username": [row.login for row in rows],
+        "idnumber": ["" if number else row.number for row, number in zip(rows, numbers, strict=True)],
+        "email": [row.email for row in rows],
+    }
     identified = {name: cells for name, cells in columns.items() if any(cells)} or {"username": columns["username"]}
     marks = [[_points(row.score), row.feedback] for row in rows]
     header = [*identified, assignment, f"{assignment} feedback"]
+    if any(numbers):
+        marks = [[score, "", told] for score, told in marks]
+        header = [*identified, "Grade", "Last modified (grade)", "Feedback comments"]
     return _csv([header, *([*who, *mark] for *who, mark in zip(*identified.values(), marks, strict=True))])
 
 
