@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -208,33 +209,33 @@ def test_a_cohort_ends_its_own_grading_processes_and_no_others(threads, monkeypa
 
         def __init__(self, start: frames.Start, patience: float = 0) -> None:
             self.start, self.ready, self.ended = start, frames.Ready("Linux", "full"), False
-            worker._all.add(self)  # type: ignore[arg-type]
+            every.add(self)
 
         def close(self) -> None:
             self.ended = True
 
-    monkeypatch.setattr(worker, "_Child", Child)
-    monkeypatch.setattr(worker, "_all", set())
-    monkeypatch.setattr(worker, "_idle", [])
+    every: set[Any] = set()
+    idle: list[Any] = []
+    for name, value in {"_Child": Child, "_all": every, "_idle": idle}.items():
+        monkeypatch.setattr(worker, name, value)
     with Engine(threads, START) as mine:
         mine.hello()
-        (idle,) = worker._all
+        (own,) = every
         with Engine(threads, START) as colleagues:
-            at_work = Child(colleagues._start)
+            at_work: Any = Child(colleagues._start)
             mine.hello()
-            assert worker._all == {idle, at_work}, "what is idle is used again"
+            assert every == {own, at_work}, "what is idle is used again"
             mine.__exit__()
-            assert (idle.ended, at_work.ended) == (True, False)
-            assert worker._all == {at_work} and not worker._idle
+            assert (own.ended, at_work.ended, every, idle) == (True, False, {at_work}, [])
             colleagues.hello()
-            (borrowed,) = worker._idle
+            (borrowed,) = idle
             with Engine(threads, START) as third:
                 third.hello()
-                assert worker._idle == [borrowed], "they are graded alike"
-            assert borrowed.ended and not at_work.ended
+                assert idle == [borrowed], "they are graded alike"
+            assert (borrowed.ended, at_work.ended) == (True, False)
         assert at_work.ended
         worker._put_back(at_work)
-        assert not worker._idle, "it is no use any more"
+        assert not idle, "it is no use any more"
 
 
 # ---- real workers, with grading processes ----
