@@ -186,7 +186,7 @@ class _Progress:
 
     def __init__(self, console: Console, total: int) -> None:
         self.console, self._total = console, total
-        self.graded, self.known, self.failed = 0, 0, 0
+        self.graded, self.known, self.unreadable, self.failed = 0, 0, 0, 0
         self.why: dict[str, str] = {}
         self._began = self._told = time.monotonic()
         self._bar = Progress(
@@ -197,7 +197,7 @@ class _Progress:
 
     @property
     def through(self) -> int:
-        return self.graded + self.known + self.failed
+        return self.graded + self.known + self.unreadable + self.failed
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -209,7 +209,7 @@ class _Progress:
         """One submission more is through."""
         name = state.name.lower()
         setattr(self, name, getattr(self, name) + 1)
-        if state.name == "FAILED":
+        if state.name in ("FAILED", "UNREADABLE"):
             self.why[label] = why.strip() or "no reason is known"
         line = f"{self.through:,} of {self._total:,}, {self.failed} failed{self._left()}"
         self._bar.update(self._task, description="grading", completed=self.through, told=line)
@@ -230,5 +230,6 @@ class _Progress:
     def summary(self) -> str:
         parts = [f"{self.graded} graded now"] * (self.graded > 0)
         parts += [f"{self.known} known already"] * (self.known > 0)
-        parts += [f"{self.failed} could not be graded:"] * (self.failed > 0)
-        return f"{self._total} submission{'s' * (self._total != 1)}: {', '.join(parts)}"
+        parts += [f"{self.unreadable} with nothing to grade"] * (self.unreadable > 0)
+        parts += [f"{self.failed} could not be graded"] * (self.failed > 0)
+        return f"{self._total} submission{'s' * (self._total != 1)}: {', '.join(parts)}{':' * bool(self.why)}"

@@ -16,15 +16,19 @@ from harness.text import inert
 
 
 class State(Enum):
-    """How a submission got through a run. FAILED: it could not be graded, and an earlier mark of it is kept."""
+    """How a submission got through a run. UNREADABLE: it holds nothing to grade. FAILED: it could not be graded here.
+
+    After either an earlier mark is kept.
+    """
 
     GRADED = 1
     KNOWN = 2
-    FAILED = 3
+    UNREADABLE = 3
+    FAILED = 4
 
 
 class Tell(Protocol):
-    """Is told of each submission that is through; why: of one that failed."""
+    """Is told of each submission that is through; why: of one that was not graded."""
 
     def __call__(self, state: State, label: str, why: str, /) -> None: ...
 
@@ -87,7 +91,7 @@ def _unknown(group: Class, run: int, details: Run, tell: Tell) -> Iterator[Item]
         except Unreadable as error:
             plan = plan_for(request, known, Taken(NEUTRAL, {}, {}), inert(str(error)))
             book.keep(run, each.label, nothing_read(plan))
-            tell(State.GRADED, each.label, "")
+            tell(State.UNREADABLE, each.label, str(error))
             continue
         except UsageError as error:
             book.fail(run, each.label, inert(str(error)))
