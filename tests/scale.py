@@ -20,12 +20,14 @@ from harness.cohort import cluster, frames, worker
 from harness.cohort.engine import Engine, Graded, Item
 from harness.cohort.gradebook import Gradebook, Run
 from harness.cohort.keys import key_of_result
-from harness.grading import environment
-from harness.plan import Known, Request, load
+from harness.evaluate import Outcome, Verdict
+from harness.grading import Answers, environment, record
+from harness.plan import Known, Request, load, plan_for
 from harness.sandbox.intake import Taken, take
 from tests import cohort_of
 
 ROOT = Path(__file__).parent.parent
+REQUEST = Request(ROOT / "student", ROOT / "checks", ROOT / "checks" / "points.toml", ROOT / "reference")
 CHEAP = ("tv", "kl", "best_of_n_kl")
 """Functions whose facts take 0.2 s or so together: for many submissions."""
 
@@ -39,10 +41,9 @@ class Course(NamedTuple):
 
 def course(*only: str) -> Course:
     """This course's facts, or those that are named."""
-    request = Request(ROOT / "student", ROOT / "checks", ROOT / "checks" / "points.toml", ROOT / "reference", only)
-    known, here = load(request), environment(0)
+    known, here = load(REQUEST), environment(0)
     versions = (here.python, here.torch, here.numpy)
-    points = request.points.read_bytes()
+    points = REQUEST.points.read_bytes()
     return Course(known, frames.Start("checks", "reference", points, known.digest, versions, only, require=3))
 
 
@@ -170,11 +171,9 @@ CANNED = [b""]
 def noop() -> None:
     """10,000 submissions that nobody grades: what the scheduler and the client cost, and with the gradebook."""
     known, start = course()
-    (reference, *_) = submissions(1, known)
-    child = worker._Child(start, worker.PATIENCE)
-    done = child.answer(frames.Submission(reference.taken.sources, {}), worker.PATIENCE)
-    assert isinstance(done, frames.Done)
-    child.close()
+    plan = plan_for(REQUEST, known, Taken("submission", {}, {}))
+    held = Answers({fact.id: Verdict(Outcome.PASSED) for fact in known.facts})
+    result = msgspec.json.encode(record(plan, held))
     from tests import scale as by_name  # a function of __main__ would travel whole, with each task
 
     for name, number, keep in (("the engine alone", 10_000, bare), ("with the gradebook", 2_000, kept)):
@@ -182,14 +181,14 @@ def noop() -> None:
         real, worker.grade = worker.grade, by_name.nothing
         try:
             with cluster.local(2) as client, Engine(client, start) as engine:
-                client.run(by_name.can, done.result)
+                client.run(by_name.can, result)
                 began, before = time.monotonic(), computing([psutil.Process()])
                 assert sum(1 for _ in keep(engine.grade(iter(distinct(number, small))))) == number
                 wall, used = time.monotonic() - began, computing([psutil.Process()]) - before
                 say(
                     f"{number} submissions, {name}:", f"{1000 * wall / number:.2f} ms each by the wall",
                     f"{1000 * used / number:.2f} ms of computing (client and scheduler)",
-                    f"results of {len(done.result) / 1000:.0f} kB",
+                    f"results of {len(result) / 1000:.0f} kB",
                 )  # fmt: skip
         finally:
             worker.grade = real

@@ -40,7 +40,7 @@ def start_of(request: Request, **others: object) -> frames.Start:
     return msgspec.structs.replace(start, **others)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # a suite's name is imported once in a process
 def small(tmp_path_factory: pytest.TempPathFactory) -> Request:
     suite = write_suite(tmp_path_factory.mktemp("grader") / "grader_suite")
     return Request(suite, suite, suite / "points.toml", suite / "none", draw=False)
