@@ -27,7 +27,7 @@ from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivo
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS, FEW_SEEDS = 200, 60
+DEEP_SEEDS, FEW_SEEDS = 200, 30
 """At how many other seeds the statistical facts are asked; and those that take seconds, which would take hours."""
 
 Progress = Callable[[str, int, int], None]
