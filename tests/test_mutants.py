@@ -213,10 +213,10 @@ def rewards(rng: np.random.Generator, K: int) -> np.ndarray:
 
 
 def best_row(module: ModuleType, rng: np.random.Generator) -> object:
-    """The question that BALD finds best among 48 under a posterior of any size."""
-    rows, w = 10 ** rng.uniform(-2, 1) * rng.normal(size=(48, 3)), 10 ** rng.uniform(-1, 1.5) * rng.normal(size=3)
+    """The question that BALD finds best among 150 under a posterior of any size."""
+    rows, w = 10 ** rng.uniform(-2, 1) * rng.normal(size=(150, 3)), 10 ** rng.uniform(-1, 1.5) * rng.normal(size=3)
     samples = w + 10 ** rng.uniform(-2, 2) * rng.normal(size=(16, 3)) @ rng.normal(size=(3, 3))
-    return module._first_best(module._bald_of_contenders(rows, w, np.eye(3), rng, samples, rng.random(48) < 0.9))
+    return module._first_best(module._bald_of_contenders(rows, w, np.eye(3), rng, samples, rng.random(150) < 0.9))
 
 
 def bald(module: ModuleType, rng: np.random.Generator) -> object:
