@@ -22,7 +22,8 @@ except OSError as error:  # distributed's CommClosedError is one
 @pytest.mark.parametrize("protocol", ["tcp", "tls"])
 def test_nobody_without_its_certificate_is_answered(protocol: str) -> None:
     with cluster.local(1) as client:
-        command = [sys.executable, "-c", STRANGER, client.scheduler.address, protocol]
+        assert client.scheduler is not None
+        command = [sys.executable, "-c", STRANGER, str(client.scheduler.address), protocol]
         told = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert told.stdout == "refused\n", told.stderr[-2000:]
         assert client.submit(len, "four").result(timeout=120) == 4
