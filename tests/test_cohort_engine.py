@@ -296,6 +296,15 @@ def test_a_class_has_the_marks_that_each_has_alone(engine):
     assert by_label["3"].facts[2].outcome == "crashed" and by_label["5"].facts[2].outcome == "timeout"  # type: ignore[union-attr]
 
 
+def test_submissions_that_are_through_are_not_kept(engine):
+    """Dask would keep the last 1,000 messages of each connection: 110 kB each, for each worker, in the scheduler."""
+    assert engine._client.scheduler_comm.recent_message_log.maxlen == 10
+    sizes = engine._client.run_on_scheduler(
+        lambda dask_scheduler: [each.recent_message_log.maxlen for each in dask_scheduler.stream_comms.values()]
+    )
+    assert sizes and set(sizes) == {10}
+
+
 def test_a_killed_grading_process_loses_nothing(engine):
     def disturb() -> None:
         for process in processes("harness.cohort.grader"):

@@ -16,6 +16,8 @@ CONNECT_SECONDS = 15
 WORKERS_SECONDS = 60
 TTL = "60s"
 """How long a worker may be silent before its submissions are given to others."""
+SETTINGS = {"distributed.admin.low-level-log-length": 10, "distributed.logging.distributed": "critical"}
+"""Dask keeps the last 1,000 messages of each connection, for its developers: here, submissions of 110 kB each."""
 
 
 @contextmanager
@@ -28,8 +30,7 @@ def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
     """
     # what a worker's death means is told in this project's own words
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    settings = {"distributed.scheduler.worker-ttl": ttl, "distributed.logging.distributed": "critical"}
-    with dask.config.set(settings):
+    with dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": ttl}):
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, preload=worker.__name__,
             host="127.0.0.1", security=Security.temporary(), silence_logs=logging.CRITICAL,
@@ -47,7 +48,8 @@ def existing(address: str) -> Iterator[Client]:
     """The cluster of a scheduler that runs."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        with dask.config.set(SETTINGS):
+            client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UsageError(f"--scheduler {address}: no scheduler answers there ({error})") from None
     with client:
@@ -55,7 +57,7 @@ def existing(address: str) -> Iterator[Client]:
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except TimeoutError:
             raise UsageError(
-                f"--scheduler {address}: it has no workers; docs/scale.md says how to start them"
+                f"--scheduler {address}: it has no workers; docs/instructor.md says how to start them"
             ) from None
         yield client
 
