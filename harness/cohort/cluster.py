@@ -28,8 +28,7 @@ def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
     holders of a certificate that is made here, and kept in memory, are answered. Whatever ends the block, no process is
     left.
     """
-    # what a worker's death means is told in this project's own words
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _quiet()
     with dask.config.set({**SETTINGS, "distributed.scheduler.worker-ttl": ttl}):
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, memory_limit=None, preload=worker.__name__,
@@ -46,7 +45,7 @@ def local(workers: int, ttl: str = TTL) -> Iterator[Client]:
 @contextmanager
 def existing(address: str) -> Iterator[Client]:
     """The cluster of a scheduler that runs."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _quiet()
     try:
         with dask.config.set(SETTINGS):
             client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
@@ -60,6 +59,12 @@ def existing(address: str) -> Iterator[Client]:
                 f"--scheduler {address}: it has no workers; docs/instructor.md says how to start them"
             ) from None
         yield client
+
+
+def _quiet() -> None:
+    """What the loss of a worker or a scheduler means is told in this project's own words."""
+    for name in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def default_workers() -> int:
