@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     levels = ["full", "partial", "process"]
     add("--require", choices=levels, default="full", help="refuse to grade below this isolation (default: full)")
     add("--out", type=Path, metavar="DIR", help=f"a new folder for reports, sheets and {PAGE} (default: build/{PAGE})")
-    add("--suite", type=Path, default=Path("checks"), help=argparse.SUPPRESS)
-    add("--reference", type=Path, default=Path("reference"), help=argparse.SUPPRESS)
+    parser.add_argument("--suite", type=Path, default=Path("checks"), help=argparse.SUPPRESS)
+    parser.add_argument("--reference", type=Path, default=Path("reference"), help=argparse.SUPPRESS)
     parser.set_defaults(verb=_cohort)
 
 
