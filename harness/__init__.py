@@ -14,7 +14,7 @@ nothing here imports either by name. In the order of a fact's way through:
     tree        a tree of modules, imported from memory
     source      what can be read off a source without running it
     local       calls made in this process, to debug and to validate
-    evaluate    one fact on one implementation: the verdict
+    evaluate    one fact on one implementation: the verdict, whose parts are plain data in verdict
     shown       values as a person reads them, got and expected side by side
     replay      a call as plain Python that makes it again
     probes      fixed questions to a function, and digests of its answers
@@ -22,6 +22,7 @@ nothing here imports either by name. In the order of a fact's way through:
     feedback    what the verdicts say together: named mistakes, failures that follow from another's
     constants   the numbers that Hypothesis tries on its own account
     asking      one submission behind its boundary, asked one fact after another
+    options     what the verbs that grade have in common on the command line
     plan        what to grade: the facts, their points, the submission in memory; digest, of what decides the marks
     grading     a run: verdicts, marks, the record
     spread      the facts of a run asked under pytest, plugin, its workers' side, and workers, how many

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from harness.errors import UsageError
+from harness.options import add_request, requested
 
 if TYPE_CHECKING:
     from harness.result import Result
@@ -61,17 +62,8 @@ def _parser(typed: list[str] | None = None) -> argparse.ArgumentParser:
 
     grade = verbs.add_parser("grade", help="ask a tree every fact, and print the marks")
     grade.add_argument("--tree", type=Path, default=Path("student"), help="folder of the modules (default: student)")
-    grade.add_argument("--suite", type=Path, default=Path("checks"), help=argparse.SUPPRESS)
-    grade.add_argument("--reference", type=Path, default=Path("reference"), help=argparse.SUPPRESS)
-    grade.add_argument("--points", type=Path, help="another share of the points (default: checks/points.toml)")
-    grade.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="a module, a function or a fact; repeatable"
-    )
+    add_request(grade, require=None)
     grade.add_argument("--out", type=Path, metavar="DIR", help="write the result into DIR, in every format")
-    grade.add_argument(
-        "--reseed", type=_natural, default=0, metavar="N", help="other seeds and inputs for the same facts"
-    )
-    grade.add_argument("--require", choices=["full", "partial", "process"], help="refuse to grade below this isolation")
     grade.add_argument(
         "--isolation", choices=["auto", "process"], default="auto", help="how submissions are kept apart"
     )
@@ -129,31 +121,19 @@ def _add_verbs_for_instructors(verbs: "argparse._SubParsersAction[_WholeOptions]
         archive.add_argument("--project", type=Path, default=Path(), help=argparse.SUPPRESS)
 
 
-def _natural(text: str) -> int:
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number 0, 1, 2, ...")
-    return int(text)
-
-
 def _grade(options: argparse.Namespace) -> int:
     from harness import grading, report, result, spread, terminal
-    from harness.plan import Request, plan
-    from harness.sandbox.probe import Level
+    from harness.plan import plan
 
     if options.debug and options.out:
         raise UsageError("--debug runs without a boundary, so its marks are not written: leave out --debug or --out")
     if options.pdb and not options.debug:
         raise UsageError("--pdb needs --debug, which runs your code in this process")
     console = Console(highlight=False)
-    request = Request(
-        tree=options.tree,
-        suite=options.suite,
-        points=options.points or options.suite / "points.toml",
-        reference=options.reference,
-        only=tuple(options.only),
-        reseed=options.reseed,
+    request = requested(
+        options,
+        options.tree,
         process=options.isolation,
-        require=Level[options.require.upper()] if options.require else Level.NONE,
         without=tuple(options.without_layer),
         debug=options.debug,
         pdb=options.pdb,
@@ -230,9 +210,11 @@ def _fingerprints(options: argparse.Namespace) -> int:
         raise UsageError(f"{course.mistakes}: no such folder; fingerprints are made from the bank of mistakes")
     found = fingerprinting.generate(course, options.only)
     lines = fingerprinting.stale(course, found)
+    told = "\n".join(lines) or "up to date"
     if not options.check and lines:
         fingerprinting.write(course, found)
-    print("\n".join(lines) or "up to date")
+        told = f"written, as until now:\n{told}"
+    print(told)
     return MARKS_LOST if options.check and lines else ALL_HOLD
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import msgspec
 
 from harness import curves, probes
-from harness.constants import draw_constants_of
-from harness.evaluate import Evidence, Outcome, Verdict, evaluate
+from harness.evaluate import evaluate
 from harness.facts import Check, Fact, describe
 from harness.impl import Impl
 from harness.local import Local
@@ -16,6 +15,7 @@ from harness.sandbox.backend import Confined
 from harness.sandbox.client import Client
 from harness.sandbox.lender import Lender
 from harness.sandbox.probe import Isolation, Level, probe
+from harness.verdict import Evidence, Outcome, Verdict
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -71,7 +71,6 @@ class Grader:
             self._probes = probes.load(Path(job.suite))
         self._impl = Impl(backend, job.owners)
         self._asked: set[str] = set()
-        draw_constants_of(Path(job.suite))
 
     def ask(self, fact_id: str, check: Check) -> tuple[Isolation, Verdict]:
         """The verdict on one fact, and how well the submission was isolated; below what was required nothing is run."""

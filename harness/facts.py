@@ -30,6 +30,8 @@ from typing import NamedTuple, TypeVar
 import hypothesis
 import msgspec
 
+from harness.constants import draw_constants_of
+
 Check = Callable[..., None]
 SECONDS = 4.0
 """The usual limit of a fact, in CPU seconds of the machine where the limits were chosen."""
@@ -117,7 +119,15 @@ def fact(
 
 
 def load(suite: Path) -> dict[str, Check]:
-    """The checks of a suite by id, in file order; ids are pytest's: `checks/check_kl.py::check_title`."""
+    """The checks of a suite, to be asked in this process, by id and in file order.
+
+    Ids are pytest's: `checks/check_kl.py::check_title`.
+    """
+    draw_constants_of(suite)
+    return _checks(suite)
+
+
+def _checks(suite: Path) -> dict[str, Check]:
     checks: dict[str, Check] = {}
     for path in sorted(suite.glob("check_*.py")):
         module = import_module(suite, path.stem)
@@ -133,7 +143,7 @@ def load(suite: Path) -> dict[str, Check]:
 
 def manifest(suite: Path) -> list[Fact]:
     """Every fact of a suite, in file order, before any submission code runs."""
-    return [describe(fact_id, check) for fact_id, check in load(suite).items()]
+    return [describe(fact_id, check) for fact_id, check in _checks(suite).items()]
 
 
 def describe(fact_id: str, check: Check) -> Fact:

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from harness import fingerprints
-from harness.evaluate import Outcome, Verdict
 from harness.facts import Fact
 from harness.fingerprints import Fingerprints, Named
 from harness.probes import Probes
 from harness.source import calls
+from harness.verdict import Outcome, Verdict
 
 WRONG = (Outcome.FAILED, Outcome.TIMEOUT, Outcome.CRASHED)
 

@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from harness import curves, feedback
-from harness.evaluate import Evidence, Outcome, Verdict
 from harness.facts import Fact
 from harness.marks import marks, rounded
 from harness.plan import Plan
@@ -28,6 +27,7 @@ from harness.result import (
 )
 from harness.sandbox.intake import Taken, shadowed
 from harness.sandbox.probe import Isolation, Level
+from harness.verdict import Evidence, Outcome, Verdict
 
 
 class Answers(NamedTuple):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.errors import UsageError
-from harness.evaluate import Outcome
 from harness.facts import Fact
+from harness.verdict import Outcome
 
 
 class Marks(NamedTuple):

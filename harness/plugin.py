@@ -7,15 +7,17 @@ only the process behind its client ever runs them.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 
 from harness.asking import Boundary, Grader, Job
-from harness.evaluate import Verdict
+from harness.constants import draw_constants_of
 from harness.result import Curve
 from harness.sandbox.probe import Isolation, Level
+from harness.verdict import Verdict
 
 VERDICT, CURVE = "verdict", "curve"
 _boundary = pytest.StashKey[Boundary]()
@@ -71,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _start(config: pytest.Config, job: Job) -> None:
     config.stash[_boundary] = Boundary(job.process, job.without)
     config.stash[_grader] = Grader(job, config.stash[_boundary])
+    draw_constants_of(Path(job.suite))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.evaluate import Evidence, Outcome
+from harness.verdict import Evidence, Outcome
 
 SCHEMA = 1
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 import pytest
 
 from harness import curves
-from harness.evaluate import Verdict
 from harness.facts import Fact
 from harness.grading import Answers, Progress
 from harness.plan import Plan, job
 from harness.plugin import Collector
+from harness.verdict import Verdict
 from harness.workers import workers
 
 

@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from harness import layout
-from harness.evaluate import Outcome
 from harness.facts import Fact
 from harness.grading import Progress as Receive
 from harness.report import words
 from harness.result import FactResult, Result
+from harness.verdict import Outcome
 
 STYLE = {
     Outcome.PASSED: "green",
@@ -178,7 +178,8 @@ def remarks(result: Result, width: int) -> list[Text]:
     lines = [(f"not used: {file.name}: {file.left_out}", "yellow") for file in result.submission.files if file.left_out]
     lent = sum(fact.lent for fact in result.facts)
     if lent:
-        lines.append((f"{lent} facts hold with the reference's helpers in the place of the submission's own", ""))
+        told = "1 fact holds" if lent == 1 else f"{lent} facts hold"
+        lines.append((f"{told} with the reference's helpers in the place of the submission's own", ""))
     if any(fact.evidence.helper for fact in result.facts):
         lines.append(("where right helpers can be lent, the marks can only be higher", ""))
     isolation = result.isolation

@@ -82,8 +82,12 @@ def answered(source: str, function: str, body: str, call: str = "") -> str:
 
 
 def modules(folder: Path) -> dict[str, str]:
-    """The files that a student hands in."""
-    return {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.stem in graded()}
+    """The files that a student hands in, with helper modules of their own."""
+    return {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(folder.glob("*.py"))
+        if path.stem in graded() or (path.stem.startswith("_") and not path.stem.startswith("__"))
+    }
 
 
 def graded() -> set[str]:

@@ -10,10 +10,10 @@ import numpy as np
 from harness import facts as suite_facts
 from harness import fingerprints
 from harness.cohort.tally import PERHAPS, Entry
-from harness.evaluate import Evidence, Outcome
 from harness.facts import Fact
 from harness.marks import marks, read_points, rounded
 from harness.result import FactResult, FunctionMarks, Result, SubmittedFile
+from harness.verdict import Evidence, Outcome
 from tests import sample_results
 
 SUITE = Path(__file__).parent.parent / "checks"

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from harness.evaluate import Evidence, Outcome
 from harness.result import (
     Curve,
     Environment,
@@ -15,6 +14,7 @@ from harness.result import (
     SubmittedFile,
     Suite,
 )
+from harness.verdict import Evidence, Outcome
 
 HOSTILE = (
     "<script>document.title = 'owned'</script><img src=x onerror=\"document.title='owned'\">\n"

@@ -20,10 +20,11 @@ from harness.cohort import cluster, frames, worker
 from harness.cohort.engine import Engine, Graded, Item
 from harness.cohort.gradebook import Gradebook, Run
 from harness.cohort.keys import key_of_result
-from harness.evaluate import Outcome, Verdict
 from harness.grading import Answers, environment, record
 from harness.plan import Known, Request, load, plan_for
+from harness.result import Result
 from harness.sandbox.intake import Taken, take
+from harness.verdict import Outcome, Verdict
 from tests import cohort_of
 
 ROOT = Path(__file__).parent.parent
@@ -98,12 +99,18 @@ def warm() -> None:
         shares.append((wall, done.evaluating))
         used = computing(family(process)) - before
         say(
-            item.label, f"{used:.1f} s of computing", f"{wall:.1f} s by the wall",
+            item.label, points(done), f"{used:.1f} s of computing", f"{wall:.1f} s by the wall",
             f"{done.evaluating / wall:.1%} in facts", f"{len(done.result) / 1000:.0f} kB", memory(process),
         )  # fmt: skip
     whole = sum(wall for wall, _ in shares)
     say("in facts, of all the time:", f"{sum(inside for _, inside in shares) / whole:.1%}")
     child.close()
+
+
+def points(done: frames.Done) -> str:
+    """What the submission got: where nothing can be imported, nothing is measured."""
+    result = msgspec.json.decode(done.result, type=Result)
+    return f"{result.score} of {result.max_score} points"
 
 
 def memory(process: psutil.Process) -> str:

@@ -19,9 +19,9 @@ from harness.cohort.dashboard import Entry, fact_rows, function_rows, mistake_ro
 from harness.cohort.distribution import distribution
 from harness.cohort.items import LEAST, Item, by_chance, correlation, item, rests
 from harness.cohort.tally import NOTHING, PART, PERHAPS, UNANSWERED, UNASKED, WHOLE, tally
-from harness.evaluate import Evidence, Outcome
 from harness.fingerprints import Fingerprint, Named
 from harness.result import FunctionMarks, Result
+from harness.verdict import Evidence, Outcome
 from tests.browser import DESK, NEEDED, PATIENCE, PHONE, emulate, opened, restore, violations, width_of
 from tests.sample_class import HOSTILE, Suite, made_up
 from tests.sample_results import fact, incomplete, unreadable, whole

@@ -18,10 +18,10 @@ from harness.cohort.comparison import FactChange
 from harness.cohort.gradebook import Gradebook, storable
 from harness.cohort.keys import environment_digest, key_of, key_of_result
 from harness.errors import GraderFault, UsageError
-from harness.evaluate import Outcome
 from harness.plan import Request, plan
 from harness.sandbox.intake import Taken
 from harness.sandbox.probe import Isolation, Level
+from harness.verdict import Outcome
 from tests import gradebook_writers as writers
 from tests.gradebook_writers import RUN, graded
 from tests.sample_results import incomplete, unreadable

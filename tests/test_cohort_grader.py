@@ -1,5 +1,6 @@
 """The warm grading process: the marks of `nox -s grade`, fact by fact, whatever was graded before; and its ends."""
 
+import random
 import signal
 import subprocess
 import sys
@@ -18,9 +19,12 @@ from harness.cohort.shape import shape
 from harness.cohort.worker import Reply, _Child
 from harness.errors import UsageError
 from harness.grading import environment, grade
+from harness.local import sources_of
 from harness.plan import Request, load, plan_for
 from harness.result import Result
 from harness.sandbox.intake import Taken
+from harness.tree import Tree
+from tests import cohort_of
 from tests.small_course import RIGHT, write_suite
 
 ROOT = Path(__file__).parent.parent
@@ -235,3 +239,13 @@ def test_the_shape_is_the_same_under_other_names():
     assert len({shape_of(text) for text in [PROGRAM, *others]}) == 6
     assert shape_of("def double(x:") == shape({"a": b"x = 1", "b": b"\xff"}, set()) == ""
     assert shape({"a": b"x = 1"}, set()) != shape({"b": b"x = 1"}, set())
+
+
+def test_whoever_is_made_up_can_be_imported() -> None:
+    """A class of submissions that all fail at their imports would measure nothing."""
+    rng, given = random.Random(0), sources_of(COURSE.suite / "given")
+    for _ in range(20):
+        files, _ = cohort_of.submission(rng)
+        tree = Tree({Path(name).stem: text.encode() for name, text in files.items()} | given)
+        for function, file in cohort_of.owners().items():
+            assert callable(getattr(tree.module(Path(file).stem), function))

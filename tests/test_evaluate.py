@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis.internal.conjecture import providers
 
-from harness.evaluate import Outcome, Verdict, evaluate
+from harness import facts
+from harness.evaluate import evaluate
 from harness.execute import Executor
 from harness.facts import Check, SuiteError, describe, fact, parse_docstring, seed_of
 from harness.impl import BadReturn, Impl, Raised, Todo
@@ -17,6 +19,7 @@ from harness.sandbox.forked import Forked
 from harness.statistics import spend
 from harness.tolerance import assert_exact, assert_leaves_arguments_alone, assert_raises_value_error
 from harness.tree import Tree
+from harness.verdict import Outcome, Verdict
 from tests.small_course import RIGHT, STUBS, write_tree
 
 OWNERS = {"double": "shapes", "coin": "shapes"}
@@ -375,3 +378,26 @@ def test_lent_functions_stand_in_for_a_module_that_cannot_be_imported(order: tup
         executor.call("helper", "double", [1], {})
     with pytest.raises(SystemExit):
         executor.call("exits", "triple", [1], {})
+
+
+def test_only_the_suites_own_numbers_are_tried(tmp_path: Path) -> None:
+    """What a submission is asked must not depend on the modules that its grader happens to hold."""
+    (tmp_path / "check_shapes.py").write_text(CONSTANT)
+    for fact_id, check in facts.load(tmp_path).items():
+        evaluate(describe(fact_id, check), check, Impl(Local({"shapes": RIGHT.encode()}), {"double": "shapes"}))
+    assert providers._get_local_constants().integers == {31_415_926}
+
+
+CONSTANT = '''
+from hypothesis import given, strategies as st
+from harness.facts import fact
+
+@fact(function="double", promise="", hint="Twice.", defines=True)
+@given(st.integers())
+def check_twice(impl, x):
+    """Twice.
+
+    Source: 31_415_926 is a number.
+    """
+    assert x != 31_415_926
+'''

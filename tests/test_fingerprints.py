@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from harness import facts as suite_facts
 from harness import feedback, fingerprinting, fingerprints, probes
-from harness.evaluate import Evidence, Outcome, Verdict
 from harness.facts import Fact
 from harness.fingerprinting import Course
 from harness.fingerprints import Fingerprint, Fingerprints, Prints, by_answers, by_facts
@@ -22,6 +21,7 @@ from harness.local import Local, sources_of
 from harness.probes import Probe, Probes, agree, digest
 from harness.source import calls
 from harness.variants import bank
+from harness.verdict import Evidence, Outcome, Verdict
 from tests.small_course import CHECKS, RIGHT, write_suite, write_tree
 from tests.test_grade import grade
 

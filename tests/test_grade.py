@@ -272,10 +272,10 @@ def test_a_wrong_helper_costs_only_its_own_marks(suite: Path, tmp_path: Path) ->
     reference = write_tree(tmp_path / "right")
     run = grade("--suite", suite, "--reference", reference, "--tree", write_tree(tmp_path / "tree", HELPER))
     assert "4.00 of 10.00 points" in run.stdout, run.stdout + run.stderr
-    assert "1 facts hold with the reference's helpers" in run.stdout
+    assert "1 fact holds with the reference's helpers" in run.stdout
     run = grade("--suite", suite, "--reference", tmp_path / "none", "--tree", tmp_path / "tree")
     assert "0.00 of 10.00 points" in run.stdout
-    assert "coin: 1 fact may hold once double is right\n    - Heads come half the time.\n" in run.stdout
+    assert "coin: 1 fact may hold once double is right\n    - check_coin_is_fair\n" in run.stdout
     assert run.stdout.count("FAILED") == 1
     assert "where right helpers can be lent, the marks can only be higher" in run.stdout
 

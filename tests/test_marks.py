@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.evaluate import Outcome
 from harness.facts import Fact
 from harness.marks import marks, read_points, rounded
+from harness.verdict import Outcome
 
 
 def a_fact(function: str, name: str, weight: int = 1, defines: bool = False) -> Fact:

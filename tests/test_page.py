@@ -13,9 +13,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
-from harness.evaluate import Evidence, Outcome
 from harness.report import html
 from harness.result import Result
+from harness.verdict import Evidence, Outcome
 from tests.browser import DESK, NEEDED, PATIENCE, PHONE, emulate, opened, restore, violations, width_of
 from tests.sample_results import HOSTILE, incomplete, mixed, unreadable, whole
 

@@ -19,9 +19,9 @@ import pytest
 from msgspec import Meta
 
 from harness import report, result
-from harness.evaluate import Outcome
 from harness.report import classroom50, github, gradebook, gradescope, junit, prairielearn, words
 from harness.result import Result
+from harness.verdict import Outcome
 from tests.sample_results import HOSTILE, fact, incomplete, many, many_without_score, mixed, unreadable, whole
 
 SCORED = pytest.mark.parametrize("make", [mixed, whole, unreadable])
@@ -336,6 +336,12 @@ def test_moodle() -> None:
     assert header == ["username", "Lab 1", "Lab 1 feedback"]
     assert rows == [["ada", "5.83", "5.83 of 15 points; 2 of 6 facts hold. Points are missing in: double 3.33 of 6.67, "
                                     "coin 0 of 3.33, area 0 of 2.5."]]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ada", "ada.zip", "ada.tar.gz", "ada.TGZ"])
+def test_an_archive_is_its_students(name: str) -> None:
+    assert cells(gradebook.canvas([mixed(name)]))[2][3] == "ada"
+    assert cells(gradebook.moodle([mixed(name)]))[1][0] == "ada"
 
 
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", " =1", '"=1', "a;=1", 'a",=1', "＝1", "a\n=1", "'=1"]

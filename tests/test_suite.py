@@ -19,11 +19,12 @@ import pytest
 import torch
 
 from harness import facts, statistics
-from harness.evaluate import Outcome, Verdict, evaluate
+from harness.evaluate import evaluate
 from harness.facts import Check, Fact
 from harness.impl import Call, Impl
 from harness.local import Local, sources_of
 from harness.marks import read_points
+from harness.verdict import Outcome, Verdict
 
 ROOT = Path(__file__).parents[1]
 SUITE, REFERENCE, STUBS, HARNESS = (ROOT / name for name in ("checks", "reference", "student", "harness"))
@@ -280,7 +281,7 @@ def test_the_harness_is_handed_trees_and_suite_by_path() -> None:
                         assert re.split(r"[./\\]", str(part.value))[0] not in COURSE, where
 
 
-COMMAND_LINES = {HARNESS / "__main__.py", HARNESS / "cohort" / "command.py"}
+COMMAND_LINES = {HARNESS / "__main__.py", HARNESS / "options.py"}
 IMPORTERS = {"import_module", "__import__", "find_spec", "spec_from_file_location", "run_module", "run_path"}
 PATHS = {"Path", "PurePath", "joinpath", "open", "glob", "rglob"}
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.evaluate import Evidence, Outcome
 from harness.result import (
     Environment,
     FactResult,
@@ -27,6 +26,7 @@ from harness.result import (
     Suite,
 )
 from harness.terminal import report
+from harness.verdict import Evidence, Outcome
 from tests.small_course import RIGHT, write_suite, write_tree
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluate import Outcome, evaluate
+from harness.evaluate import evaluate
 from harness.facts import describe, load, manifest
 from harness.impl import Impl, Timeout
 from harness.local import Local
@@ -20,6 +20,7 @@ from harness.validation.prove import prove
 from harness.validation.record import DECIDE, digest, read
 from harness.validation.tables import function_rows, lent_pairs
 from harness.variants import bank
+from harness.verdict import Outcome
 from tests.small_course import CHECKS, RIGHT, STUBS, write_suite, write_tree
 
 ROOT = Path(__file__).parent.parent

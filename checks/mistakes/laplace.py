@@ -435,17 +435,6 @@ def ten_newton_steps(U, Y, prior_precision=1.0):
     return w, np.linalg.inv(_precision(U, w, prior_precision))
 
 
-@mistake(
-    "fit_laplace", "full Newton steps go to and fro where the loss is curved most, and never end", severity="extreme"
-)
-def full_newton_steps(U, Y, prior_precision=1.0):
-    w = np.zeros(U.shape[1])
-    for _ in range(200):
-        gradient = prior_precision * w - U.T @ (Y - special.expit(U @ w))
-        w = w - np.linalg.solve(_precision(U, w, prior_precision), gradient)
-    return w, np.linalg.inv(_precision(U, w, prior_precision))
-
-
 @mistake("fit_laplace", "the iteration ends when w moves by less than 1e-3, and cov is of the step before")
 def covariance_of_the_step_before(U, Y, prior_precision=1.0):
     w = np.zeros(U.shape[1])

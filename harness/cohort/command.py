@@ -4,7 +4,7 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from harness.errors import GraderFault, UsageError
+from harness.options import add_request, requested, whole
 from harness.text import inert
 
 if TYPE_CHECKING:
@@ -34,48 +35,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("submissions", type=Path, help="a folder or an archive of them, or what a platform exports")
     add("--gradebook", type=Path, default=GRADEBOOK, metavar="FILE", help=f"keep marks there (default: {GRADEBOOK})")
     add("--scheduler", metavar="ADDRESS", help="of a Dask cluster that runs, such as tcp://host:8786")
-    add("--workers", type=_from(1), metavar="N", help="on this machine (default: one for each core)")
-    add("--only", action="append", default=[], metavar="NAME", help="a module, a function or a fact; repeatable")
-    add("--points", type=Path, metavar="FILE", help="another share of the points (default: checks/points.toml)")
+    add("--workers", type=whole(1), metavar="N", help="on this machine (default: one for each core)")
     add("--roster", type=Path, metavar="CSV", help="who is who; it takes the place of the gradebook's roster")
-    add("--reseed", type=_from(0), default=0, metavar="N", help="other seeds and inputs for the same facts")
-    levels = ["full", "partial", "process"]
-    add("--require", choices=levels, default="full", help="refuse to grade below this isolation (default: full)")
     add("--out", type=Path, metavar="DIR", help=f"a new folder for reports, sheets and {PAGE} (default: build/{PAGE})")
-    parser.add_argument("--suite", type=Path, default=Path("checks"), help=argparse.SUPPRESS)
-    parser.add_argument("--reference", type=Path, default=Path("reference"), help=argparse.SUPPRESS)
+    add_request(parser, require="full")
     parser.set_defaults(verb=_cohort)
-
-
-def _from(least: int) -> Callable[[str], int]:
-    def number(text: str) -> int:
-        if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number {least}, {least + 1}, {least + 2}, ...")
-        return int(text)
-
-    return number
 
 
 def _cohort(options: argparse.Namespace) -> int:
     from harness.cohort import gradebook, roster, submissions
     from harness.cohort.run import Class, check_readable
-    from harness.plan import Request, load, select
-    from harness.sandbox.probe import Level
+    from harness.plan import load, select
 
     if options.scheduler and options.workers:
         raise UsageError("--workers: a cluster has the workers that it has; leave it out, or --scheduler")
     if options.out:
         _make_empty(options.out)
-    request = Request(
-        tree=options.submissions,
-        suite=options.suite,
-        points=options.points or options.suite / "points.toml",
-        reference=options.reference,
-        only=tuple(options.only),
-        reseed=options.reseed,
-        require=Level[options.require.upper()],
-        draw=False,
-    )
+    request = requested(options, options.submissions, draw=False)
     known = load(request)
     select(known.facts, request.only)
     students = roster.read(options.roster) if options.roster else None

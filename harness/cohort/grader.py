@@ -22,12 +22,12 @@ from harness.asking import Boundary, Grader
 from harness.cohort import frames
 from harness.cohort.shape import shape
 from harness.errors import GraderFault, UsageError
-from harness.evaluate import Outcome, Verdict
 from harness.facts import Fact
 from harness.grading import Answers, Progress, asked, environment, record
 from harness.plan import Plan, Request, job, kind_of_process, load, plan_for
 from harness.sandbox.intake import Taken
 from harness.sandbox.probe import Level
+from harness.verdict import Outcome, Verdict
 
 
 class Warm:

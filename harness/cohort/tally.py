@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.evaluate import Outcome
 from harness.result import FactResult, FunctionMarks, Result
 from harness.text import inert
+from harness.verdict import Outcome
 
 WHOLE, PART, NOTHING, UNANSWERED, UNASKED = "wpnu-"
 """What a submission has of a function, a character each."""

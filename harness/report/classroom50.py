@@ -11,10 +11,10 @@ from fractions import Fraction
 
 import msgspec
 
-from harness.evaluate import Outcome
 from harness.marks import rounded
 from harness.report import words
 from harness.result import Result
+from harness.verdict import Outcome
 
 IDENTITY = {
     "classroom": "CLASSROOM",

@@ -12,9 +12,9 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.evaluate import Outcome
 from harness.report import words
 from harness.result import FactResult, Result
+from harness.verdict import Outcome
 
 SUMMARY_LIMIT = 1_000_000  # of 1,048,576 bytes
 FACT_LIMIT = 20_000

@@ -24,6 +24,7 @@ from harness.report import words
 from harness.result import Result
 from harness.text import inert
 
+ARCHIVE = re.compile(r"\.(zip|tar|tar\.gz|tgz|tar\.bz2|tar\.xz)$", re.IGNORECASE)
 FORMULA = re.compile(r"(^|[\s,;|'\"])([=+\-@＝＋－＠])")
 """What a spreadsheet may take for the beginning of a formula: at the start of a cell, or of what is one where lines are
 split elsewhere than at commas."""
@@ -48,19 +49,23 @@ class Row(NamedTuple):
 
 
 def canvas(results: Sequence[Result], assignment: str = "Lab") -> str:
-    """The file for Canvas; a submission's name stands for the student's login."""
-    rows = [Row(each.score, each.max_score, each.submission.name) for each in results if each.score is not None]
+    """The file for Canvas; a submission's name, but for an archive's suffix, stands for the student's login."""
+    rows = [Row(each.score, each.max_score, _login(each)) for each in results if each.score is not None]
     return canvas_sheet(rows, assignment, max((each.max_score for each in results), default=0.0))
 
 
 def moodle(results: Sequence[Result], assignment: str = "Lab") -> str:
-    """The file for Moodle; a submission's name stands for the username."""
+    """The file for Moodle; a submission's name, but for an archive's suffix, stands for the username."""
     rows = [
-        Row(each.score, each.max_score, each.submission.name, feedback=feedback(each))
+        Row(each.score, each.max_score, _login(each), feedback=feedback(each))
         for each in results
         if each.score is not None
     ]
     return moodle_sheet(rows, assignment)
+
+
+def _login(result: Result) -> str:
+    return ARCHIVE.sub("", result.submission.name)
 
 
 def canvas_sheet(rows: Sequence[Row], assignment: str, possible: float) -> str:

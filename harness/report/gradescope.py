@@ -10,9 +10,9 @@ its points, so that one without points would pass whatever it asks: format and s
 
 import msgspec
 
-from harness.evaluate import Outcome
 from harness.report import words
 from harness.result import Result
+from harness.verdict import Outcome
 
 TEXT_LIMIT = 400_000
 """Bytes of all tests' output together."""

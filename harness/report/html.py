@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup, escape
 
-from harness.evaluate import Outcome
 from harness.report import figures, words
 from harness.result import Curve, FactResult, FunctionMarks, Result
 from harness.text import typed
+from harness.verdict import Outcome
 
 FOLDER = Path(__file__).parent
 WORDS = {

@@ -6,10 +6,10 @@ https://github.com/jenkinsci/xunit-plugin, junit-10.xsd, which GitLab and GitHub
 
 from xml.etree import ElementTree as xml
 
-from harness.evaluate import Outcome
 from harness.report import words
 from harness.result import FactResult, Result
 from harness.text import inert
+from harness.verdict import Outcome
 
 TEXT_LIMIT = 20_000
 """Bytes that one fact may take."""

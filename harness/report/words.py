@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from harness.evaluate import Outcome
 from harness.fingerprints import PERHAPS
 from harness.result import FactResult, FunctionMarks, Result
 from harness.text import typed
 from harness.tolerance import DIFFER
+from harness.verdict import Outcome
 
 OURS = (Outcome.ERROR, Outcome.LOST)
 """Outcomes that are the grader's own fault."""

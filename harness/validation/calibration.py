@@ -16,12 +16,13 @@ import numpy as np
 from scipy import stats
 
 from harness import statistics
-from harness.evaluate import Outcome, evaluate
+from harness.evaluate import evaluate
 from harness.facts import Check, Fact
 from harness.impl import Call, Impl
 from harness.local import Local
 from harness.tolerance import Contradiction
 from harness.validation.files import import_file
+from harness.verdict import Outcome
 
 LEVEL = 0.01
 """Where false alarms are counted. A design's rate is that of an exact law or of a bound; it only moves the quantile."""

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from harness import facts as suite_facts
-from harness.evaluate import Outcome, evaluate
+from harness.evaluate import evaluate
 from harness.facts import SECONDS, Check, Fact
 from harness.impl import Impl, Timeout
 from harness.local import Local, sources_of
 from harness.tree import Tree
 from harness.variants import Variant, bank
+from harness.verdict import Outcome
 
 PATIENCE, WAIT = 2, 30
 """How many times its own limit a fact may take here: of computing time, and by the clock, on a loaded machine."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from harness.evaluate import Outcome
 from harness.facts import Fact
 from harness.validation.cases import Finding
+from harness.verdict import Outcome
 
 KILLED, LATE, HELD, UNASKED = "x", "t", ".", "?"
 """The fact failed; the answer took too long; the fact held; the fact was not asked."""

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from harness.evaluate import Outcome
 from harness.facts import Fact
 from harness.validation.cases import Case, Failure, Finding
 from harness.validation.matrix import Matrix
@@ -15,6 +14,7 @@ from harness.validation.peers import Comparison
 from harness.validation.record import Record, Survivor
 from harness.validation.rubbish import Earned
 from harness.variants import Variant
+from harness.verdict import Outcome
 
 FALSE_ALARMS = Fraction(1, 10**6)
 """What the declared rates of a whole suite may add up to."""

@@ -15,7 +15,7 @@ from harness.local import sources_of
 from harness.marks import read_points
 from harness.validation import record as records
 from harness.validation.calibration import Asker, Calibration, Derivation, calibrate
-from harness.validation.cases import Case, Course, Memory, ask, is_dear
+from harness.validation.cases import Case, Course, Memory, ask
 from harness.validation.drift import drift
 from harness.validation.kept import Kept
 from harness.validation.matrix import completed, matrix
@@ -27,8 +27,8 @@ from harness.validation.record import Mutants, Record, SeedGroup, Seeds, Survivo
 from harness.validation.rubbish import earned, written
 from harness.variants import Variant, bank
 
-DEEP_SEEDS, FEW_SEEDS = 200, 30
-"""At how many other seeds the statistical facts are asked; and those that take seconds, which would take hours."""
+DEEP_SEEDS = 200
+"""At how many other seeds the statistical facts are asked."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -136,13 +136,10 @@ def _seeds(
     course: Course, facts: Sequence[Fact], answers: Sequence[Variant], progress: Progress, memory: Memory
 ) -> Seeds:
     """The statistical facts at many other seeds: of the reference, and of one right answer after the other."""
-    cheap = [fact for fact in facts if fact.false_alarm and not is_dear(fact)]
-    dear = [fact for fact in facts if fact.false_alarm and is_dear(fact)]
+    statistical = [fact for fact in facts if fact.false_alarm]
     groups = [
-        _reseeded("the reference", DEEP_SEEDS, cheap, ()),
-        _reseeded("right answers in turn", DEEP_SEEDS, cheap, answers),
-        _reseeded("the reference, facts that take seconds", FEW_SEEDS, dear, ()),
-        _reseeded("right answers in turn, facts that take seconds", FEW_SEEDS, dear, answers),
+        _reseeded("the reference", DEEP_SEEDS, statistical, ()),
+        _reseeded("right answers in turn", DEEP_SEEDS, statistical, answers),
     ]
     cases = [case for _, of_group in groups for case in of_group]
     found = {finding.case: finding for finding in ask(course, cases, _telling(progress, "seeds"), memory=memory)}

@@ -13,9 +13,9 @@ from harness.validation.cases import Course
 from harness.validation.matrix import Block
 
 DECIDE = (
-    "errors", "evaluate", "execute", "facts", "impl", "inputs", "local", "shared", "source", "statistics",
-    "tolerance", "tree", "variants", "sandbox/wire", "validation/calibration", "validation/cases", "validation/guards",
-    "validation/matrix", "validation/mutants", "validation/mutations",
+    "constants", "errors", "evaluate", "execute", "facts", "impl", "inputs", "local", "shared", "source", "statistics",
+    "tolerance", "tree", "variants", "verdict", "sandbox/wire", "validation/calibration", "validation/cases",
+    "validation/guards", "validation/matrix", "validation/mutants", "validation/mutations",
 )  # fmt: skip
 """The modules of this package that decide a verdict of a deep run."""
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.evaluate import Outcome
 from harness.facts import Fact
 from harness.marks import marks
 from harness.validation.cases import Case, Finding
+from harness.verdict import Outcome
 
 AnyFunction = Callable[..., Any]
 Change = Callable[[np.ndarray], Any]
