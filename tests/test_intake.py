@@ -204,6 +204,35 @@ def test_headers_about_headers_are_followed_no_deeper_than_python_can(tmp_path: 
         take(path, MODULES, {})
 
 
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.GNUTYPE_SPARSE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+@pytest.mark.parametrize("size", [-512, -(2**80), 2**80])
+@pytest.mark.parametrize("name", [".x", "dpo.py"])
+def test_a_size_that_a_tar_header_makes_up_leads_nowhere(tmp_path: Path, name: str, size: int, kind: bytes) -> None:
+    # Of a negative size the header itself is what comes next, for ever; a huge one is no number that a file can seek.
+    first, info = tarfile.TarInfo("first.txt"), tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    path = tmp_path / "a.tar"
+    path.write_bytes(first.tobuf() + info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    with pytest.raises(Unreadable, match=r"a\.tar"):
+        take(path, MODULES, {})
+
+
+def test_a_folder_that_may_not_be_listed_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path / "work", dpo=b"")
+    folder(tmp_path / "work" / "inner", laplace=b"")
+    scandir = os.scandir
+
+    def refused(path: str) -> object:
+        if Path(path).name == "inner":
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(UsageError, match=r"inner: cannot be read \(Permission denied\)") as caught:
+        take(tmp_path / "work", MODULES, {})
+    assert not isinstance(caught.value, Unreadable)
+
+
 def test_a_large_file_behind_the_modules_does_not_cost_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "ARCHIVE_LIMIT", 1_000_000)
     path = tmp_path / "a.tar.gz"

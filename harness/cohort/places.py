@@ -95,7 +95,6 @@ def _listed(path: Path) -> list[Node]:
 
 def _below(path: Path) -> list[Entry]:
     try:
-        os.scandir(path).close()  # as `os.walk` passes over what it may not list, and a submission would seem empty
         return [_here(entry) for entry in intake.folder(path)]
     except OSError as error:
         raise UsageError(f"the folder cannot be read ({intake.why(error)})") from None

@@ -38,6 +38,7 @@ MODULE_NAME = re.compile(r"[A-Za-z_]\w*\.py", re.ASCII)
 UNREADABLE = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error),
     *(EOFError, OSError, ValueError, RuntimeError),  # the last is also what is not implemented, encrypted or recursive
+    *(OverflowError, MemoryError),  # sizes that a header makes up
 )
 PACKED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 """What opens a compressed .tar, by its first bytes."""
@@ -78,7 +79,10 @@ def take(path: Path, modules: Collection[str], given: Mapping[str, bytes]) -> Ta
     Raises UsageError when there is no such file, Unreadable when it holds nothing to grade.
     """
     if path.is_dir():
-        entries = list(folder(path))
+        try:
+            entries = list(folder(path))
+        except OSError as error:
+            raise UsageError(f"{error.filename or path}: cannot be read ({why(error)}); make it readable") from None
     elif path.is_file():
         with path.open("rb") as file:
             entries = list(members(file.read(ARCHIVE_LIMIT + 1), str(path)))
@@ -151,7 +155,7 @@ def _reason(entry: Entry, taken: Mapping[str, bytes]) -> str:
 
 def why(error: Exception) -> str:
     """What an error says, without the path that an OSError names: that is the grader's, and may hold a name."""
-    return (isinstance(error, OSError) and error.strerror) or str(error)
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
 
 
 def home(entries: Iterable[Entry], modules: Collection[str]) -> PurePosixPath | None:
@@ -164,9 +168,12 @@ def home(entries: Iterable[Entry], modules: Collection[str]) -> PurePosixPath | 
 
 
 def folder(top: Path) -> Iterator[Entry]:
-    """The files of a folder and of those below it, links not followed."""
+    """The files of a folder and of those below it, links not followed.
+
+    Raises OSError for a folder that may not be listed: what is in it would seem not to have been handed in.
+    """
     seen = 0
-    for folder, folders, names in os.walk(top, followlinks=False):
+    for folder, folders, names in os.walk(top, onerror=_raise, followlinks=False):
         folders[:] = sorted(name for name in folders if not _is_clutter(name))
         for name in sorted(names):
             seen += 1
@@ -178,6 +185,10 @@ def folder(top: Path) -> Iterator[Entry]:
             status = path.lstat()
             problem = "" if stat.S_ISREG(status.st_mode) else "not a regular file (a link or a device)"
             yield Entry(PurePosixPath(path.relative_to(top).as_posix()), status.st_size, problem, reads(path))
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def reads(path: Path) -> Callable[[int], bytes]:
@@ -242,8 +253,15 @@ def _unzip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes
 
 
 def tarred(archive: tarfile.TarFile) -> Iterator[Entry]:
-    """The files of a .tar that is not compressed."""
+    """The files of a .tar that is not compressed.
+
+    Raises ReadError where a header leads back, as one of negative size does: `tarfile` would read in circles for ever.
+    """
+    last = -1
     for info in archive:
+        if info.offset <= last:
+            raise tarfile.ReadError("its headers lead in a circle")
+        last = info.offset
         if not info.isdir():
             problem = "" if info.isreg() else "not a regular file (a link or a device)"
             yield from member(info.name, info.size, problem, partial(_untar, archive, info))
