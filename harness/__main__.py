@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
     typed = sys.argv[1:] if arguments is None else arguments
     options = _parser(typed[:1]).parse_args(typed)
-    errors = Console(stderr=True, soft_wrap=True)
+    errors = Console(stderr=True, soft_wrap=True, emoji=False)
     try:
         return int(options.verb(options))
     except KeyboardInterrupt:
@@ -129,7 +129,7 @@ def _grade(options: argparse.Namespace) -> int:
         raise UsageError("--debug runs without a boundary, so its marks are not written: leave out --debug or --out")
     if options.pdb and not options.debug:
         raise UsageError("--pdb needs --debug, which runs your code in this process")
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     request = requested(
         options,
         options.tree,
@@ -152,7 +152,7 @@ def _grade(options: argparse.Namespace) -> int:
         if graded.readable:
             terminal.report(graded, console, str(options.tree))
         else:
-            Console(stderr=True, soft_wrap=True).print(graded.message, markup=False, highlight=False)
+            Console(stderr=True, soft_wrap=True, emoji=False).print(graded.message, markup=False, highlight=False)
     if in_workflow:
         report.github.tell(graded, os.environ.get("GITHUB_STEP_SUMMARY", ""))
     _publish(graded, options.out, console)

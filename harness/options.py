@@ -41,10 +41,10 @@ def requested(options: argparse.Namespace, tree: Path, **others: Any) -> "Reques
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """The type of an option that takes a whole number, `least` or more."""
+    """The type of an option that takes a whole number of 64 bits, `least` or more."""
 
     def number(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
+        if not text.isdecimal() or not least <= int(text) < 2**63:  # as large as a gradebook can hold
             raise argparse.ArgumentTypeError(f"{text!r} is not a number {least}, {least + 1}, {least + 2}, ...")
         return int(text)
 

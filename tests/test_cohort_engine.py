@@ -427,6 +427,10 @@ def test_a_lost_scheduler_is_told_in_a_sentence_and_only_what_is_missing_runs_ag
     ("options", "says"),
     [
         (["--scheduler", "tcp://127.0.0.1:1"], "--scheduler tcp://127.0.0.1:1: no scheduler answers there"),
+        (["--scheduler", "nonsense"], "--scheduler nonsense: no scheduler answers there (missing port"),
+        (["--scheduler", "host:abc"], "--scheduler host:abc: no scheduler answers there"),
+        (["--scheduler", "udp://127.0.0.1:1"], "udp:// is neither tcp:// nor tls://"),
+        (["--scheduler", "tls://127.0.0.1:1"], "Dask is told of no certificates"),
         (["--scheduler", "tcp://127.0.0.1:1", "--workers", "2"], "a cluster has the workers that it has"),
         (["--workers", "0"], "is not a number 1, 2, 3"),
         (["--only", "doubel"], "did you mean double?"),

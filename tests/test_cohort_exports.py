@@ -52,6 +52,25 @@ def cells(text: str) -> list[list[str]]:
 # ---- sheets ----
 
 
+@pytest.mark.parametrize("roster", [True, False])
+def test_a_submission_that_was_handed_in_anew_takes_the_place_of_the_old_one(tmp_path: Path, roster: bool) -> None:
+    with Gradebook(tmp_path / "lab.sqlite", create=True) as book:
+        for label, key, score in (("submission_9", "d1", 2.0), ("submission_10", "d2", 9.0)):
+            run = book.begin(RUN, {label: [STUDENT._replace(label=label)]})
+            book.keep(run, label, graded(key, score=score))
+        if roster:
+            enrol(book)
+        sheet = exports.sheet(book, "gradescope")
+        assert sheet.rows == 1
+        assert "9.00" in sheet.text or "9.0" in sheet.text
+        assert sheet.left_out == ["submission_9: its author handed in submission_10 later"]
+        # A run by itself has the mark that it gave, whatever came later.
+        for number, score in ((1, 2.0), (2, 9.0)):
+            assert exports.sheet(book, "gradescope", run=number).left_out == []
+            assert [mark.score for mark in book.marks(number)] == [score]
+            assert exports.sheet(book, "gradescope", run=number).rows == 1
+
+
 def test_canvas_finds_every_student_of_the_roster(book: Gradebook) -> None:
     enrol(book)
     sheet = exports.sheet(book, "canvas", "Lab (42)")

@@ -99,7 +99,6 @@ def test_a_run_has_one_mark_for_a_submission(book: Gradebook) -> None:
         with pytest.raises(GraderFault, match=r"cannot mark '(ada|bob)'"):
             again()
     assert scores(book) == {"ada": 5.0}
-    assert book.missing(run, ["ada", "bob"]) == ["bob"]
 
 
 def test_a_result_comes_back_whole(book: Gradebook) -> None:
@@ -141,7 +140,6 @@ def test_a_label_may_hold_any_character(book: Gradebook, label: str) -> None:
     book.keep(run, label, graded())
     book.adjust(label, 1, label, label)
     assert [mark.label for mark in book.marks()] == [storable(label)]
-    assert book.missing(run, [label]) == []
 
 
 # ---- reuse ----

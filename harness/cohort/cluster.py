@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import dask
 from distributed import Client, LocalCluster, Security
+from distributed.comm.addressing import parse_address, parse_host_port
 
 from harness.cohort import worker
 from harness.errors import UsageError
@@ -47,6 +48,12 @@ def existing(address: str) -> Iterator[Client]:
     """The cluster of a scheduler that runs."""
     _quiet()
     try:
+        scheme, place = parse_address(address)
+        parse_host_port(place)
+        if scheme not in ("tcp", "tls"):
+            raise ValueError(f"{scheme}:// is neither tcp:// nor tls://")
+        if scheme == "tls" and not Security().get_connection_args("client").get("ssl_context"):
+            raise ValueError("Dask is told of no certificates: set distributed.comm.tls")
         with dask.config.set(SETTINGS):
             client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -57,7 +57,10 @@ def _cohort(options: argparse.Namespace) -> int:
     students = roster.read(options.roster) if options.roster else None
     handed = submissions.found(options.submissions)
     check_readable(request, known, handed)
-    errors, progress = Console(stderr=True, soft_wrap=True), _Progress(Console(highlight=False), len(handed))
+    errors, progress = (
+        Console(stderr=True, soft_wrap=True, emoji=False),
+        _Progress(Console(highlight=False, emoji=False), len(handed)),
+    )
     kept = f"What is graded is kept in {options.gradebook}; the same command goes on from there."
     try:
         with gradebook.Gradebook(options.gradebook, create=True) as book:
@@ -66,7 +69,11 @@ def _cohort(options: argparse.Namespace) -> int:
             run = _run(Class(request, known, handed, book), options, progress)
             _tell(book, run, options.out, progress)
     except KeyboardInterrupt:
-        errors.print(f"stopped: {progress.through} of {len(handed)} submissions are through. {kept}", highlight=False)
+        errors.print(
+            f"stopped: {progress.through} of {len(handed)} submissions are through. {kept}",
+            markup=False,
+            highlight=False,
+        )
         return INTERRUPTED
     except GraderFault as error:
         errors.print(f"{inert(str(error))}. {kept}", markup=False, highlight=False)
@@ -128,7 +135,7 @@ def _tell(book: "Gradebook", run: int, out: Path | None, progress: "_Progress") 
         console.print(f"  {label}: {inert(why.strip().splitlines()[-1])}", markup=False, soft_wrap=True)
     if len(progress.why) > NAMED:
         console.print(f"  and {len(progress.why) - NAMED} more")
-    tell_strangers(book, console)
+    tell_strangers(book, console, run)
     console.print(f"gradebook: {book.path}, run {run}", markup=False, soft_wrap=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)

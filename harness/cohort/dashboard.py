@@ -42,12 +42,6 @@ SLOWEST = 10
 LISTED = 5_000
 """Of how many submissions each has a row of its own: with 1.3 kB each, a larger page takes a browser many seconds."""
 
-"""`class.html`: one page about a class, for its instructor. It needs no network; scripts only sort, filter and shorten.
-
-A pure function of the entries, which are read one after the other. What submissions are called and what they say is
-text on it, whatever it holds.
-"""
-
 
 class FunctionRow(NamedTuple):
     """A function: of the submissions that answer anything, how many have it whole, in part, wrong, or not at all."""

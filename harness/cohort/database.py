@@ -89,7 +89,8 @@ AUTHORS = """
     newest AS (SELECT label, max(run) AS run FROM authors GROUP BY label),
     told AS (SELECT authors.* FROM authors JOIN newest USING (run, label))
     SELECT label, number, login, email, name, section, canvas, github
-    FROM (SELECT DISTINCT label FROM marks) LEFT JOIN told USING (label) ORDER BY label, id"""
+    FROM (SELECT DISTINCT label FROM marks WHERE :run IS NULL OR run = :run) LEFT JOIN told USING (label)
+    ORDER BY label, id"""
 
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _UNWRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}

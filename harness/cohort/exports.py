@@ -45,14 +45,16 @@ def sheet(book: Gradebook, platform: str, assignment: str = "Lab", run: int | No
 
     Raises UsageError if there is no mark, or if the marks are out of different totals.
     """
-    every = book.marks(run)
-    marks = [mark for mark in every if mark.score is not None]
+    every, replaced = book.marks(run), book.replaced(run)
+    marks = [mark for mark in every if mark.score is not None and mark.label not in replaced]
     if not marks:
         raise UsageError(f"{book.path}: there are no marks to export")
     possible = one_total(marks)
     left_out = [f"{mark.label}: {mark.fault}" for mark in every if mark.score is None]
-    strangers = book.matching().strangers
-    left_out += [f"{mark.label}: {strangers[mark.label]}" for mark in marks if mark.label in strangers]
+    nobodys = book.matching(run).strangers | replaced
+    left_out += [
+        f"{each.label}: {nobodys[each.label]}" for each in every if each.score is not None and each.label in nobodys
+    ]
     enrolled = bool(book.students())
     rows = [
         row
@@ -157,9 +159,9 @@ def reports(
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)  # the names of the reports are labels
         if any(folder.iterdir()):
             raise UsageError(f"{folder}: is not empty, and old reports could be taken for new ones; name a new folder")
+        folder.chmod(0o700)  # the names of the reports are labels
         marks = [mark for mark in book.marks(run) if mark.result_id]
         names = file_names([mark.label for mark in marks])
         for mark in followed(marks):

@@ -13,7 +13,7 @@ A label is what the platform calls a submission. Times are UTC.
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -194,11 +194,6 @@ class Gradebook:
         )
         return None if row is None or row[0] is None else int(row[0])
 
-    def missing(self, run: int, labels: Iterable[str]) -> list[str]:
-        """Those of the labels that have neither a mark nor a fault in this run."""
-        have = {label for (label,) in self._rows("SELECT label FROM marks WHERE run = ?", [run])}
-        return [label for label in labels if storable(label) not in have]
-
     def runs(self) -> list[PastRun]:
         """All runs, in order."""
         runs = []
@@ -216,7 +211,7 @@ class Gradebook:
         if run is not None and self._row("SELECT 1 FROM runs WHERE id = ?", run) is None:
             raise UsageError(f"{self.path}: there is no run {run}; `nox -s gradebook -- runs` lists them")
         rows = self._rows(database.MARKS, {"run": run})
-        students = self.matching().students if self.students() else self._authors()
+        students = self.matching(run).students if self.students() else self._authors(run)
         whys = [unread and (self.result(unread).message or "nothing of it could be read") for *_, unread in rows]
         return [_mark(students.get(row[0], ()), why or "", *row[:-1]) for row, why in zip(rows, whys, strict=True)]
 
@@ -235,15 +230,38 @@ class Gradebook:
         columns = ", ".join(Adjustment._fields)
         return [Adjustment(*row) for row in self._rows(f"SELECT {columns} FROM adjustments ORDER BY id")]
 
-    def matching(self) -> Matching:
-        """Whose the submissions are, as the newest roster says; without a roster, nobody's and no strangers."""
-        students = self.students()
-        return matched(self._authors() if students else {}, students)
+    def matching(self, run: int | None = None) -> Matching:
+        """Whose the submissions (of a run) are, as the newest roster says; without a roster, nobody's and no strangers.
 
-    def _authors(self) -> dict[str, tuple[Student, ...]]:
+        One that its authors have handed in anew, under another label, is not theirs any more.
+        """
+        students, replaced = self.students(), self.replaced(run)
+        authors = self._authors(run) if students else {}
+        found = matched({label: each for label, each in authors.items() if label not in replaced}, students)
+        told = {label: why for label, why in replaced.items() if label in authors}
+        return found._replace(strangers=found.strangers | told)
+
+    def replaced(self, run: int | None = None) -> dict[str, str]:
+        """By label, what is said of a submission whose authors have handed in anew: Gradescope gives it a new number.
+
+        They are known by what the platform says of them. In a run by itself there are none.
+        """
+        if run is not None:
+            return {}
+        last = dict(self._rows("SELECT label, max(run) FROM marks GROUP BY label"))
+        labels: dict[frozenset[Student], list[str]] = {}
+        for label, authors in self._authors().items():
+            if authors:
+                labels.setdefault(frozenset(author._replace(label="") for author in authors), []).append(label)
+        newest = {label: max(own, key=last.__getitem__) for own in labels.values() for label in own}
+        return {
+            label: f"its author handed in {other} later" for label, other in newest.items() if last[label] < last[other]
+        }
+
+    def _authors(self, run: int | None = None) -> dict[str, tuple[Student, ...]]:
         """By label, what the platform said last of the authors of each submission: those of whom it says something."""
         authors: dict[str, tuple[Student, ...]] = {}
-        for label, *fields in self._rows(database.AUTHORS):
+        for label, *fields in self._rows(database.AUTHORS, {"run": run}):
             authors[label] = authors.get(label, ()) + ((Student(label, *fields),) if any(fields) else ())
         return authors
 

@@ -15,6 +15,7 @@ from harness.cohort import comparison, exports, roster
 from harness.cohort.gradebook import Gradebook, Mark, storable
 from harness.errors import GraderFault, UsageError
 from harness.layout import inert_text, wrapped
+from harness.options import whole
 from harness.report.words import number
 from harness.text import inert
 
@@ -40,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("runs", _runs, "list the runs")
     marks = add("marks", _marks, "list the marks: of each submission the newest, or those of one run")
     diff = add("diff", _diff, "list what changed between two runs, and why")
-    diff.add_argument("first", type=int, metavar="RUN")
-    diff.add_argument("second", type=int, metavar="RUN")
+    diff.add_argument("first", type=whole(1), metavar="RUN")
+    diff.add_argument("second", type=whole(1), metavar="RUN")
     adjust = add("adjust", _adjust, "add points to a mark, whatever run it is of; -2 takes two away")
     adjust.add_argument("label", type=storable, metavar="LABEL", help="what `marks` calls the submission")
     adjust.add_argument("points", type=_points, metavar="POINTS")
@@ -62,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     page = add("page", _page, "write the page of the class")
     page.add_argument("file", type=Path, nargs="?", default=Path("build/class.html"), metavar="FILE")
     for chosen in (marks, export, reports, page):
-        chosen.add_argument("--run", type=int, metavar="N", help="the marks of this run (default: the newest)")
+        chosen.add_argument("--run", type=whole(1), metavar="N", help="the marks of this run (default: the newest)")
 
 
 def _points(text: str) -> float:
@@ -78,10 +79,10 @@ def _points(text: str) -> float:
 def _run(verb: Verb, options: argparse.Namespace) -> int:
     try:
         with Gradebook(options.gradebook) as book:
-            verb(book, options, Console(highlight=False))
+            verb(book, options, Console(highlight=False, emoji=False))
     except GraderFault as error:
         told = f"{inert(str(error))}. What was kept before is kept; type the same command again."
-        Console(stderr=True, soft_wrap=True).print(told, markup=False, highlight=False)
+        Console(stderr=True, soft_wrap=True, emoji=False).print(told, markup=False, highlight=False)
         return OUR_FAULT
     return DONE
 
@@ -185,9 +186,9 @@ def _roster(book: Gradebook, options: argparse.Namespace, console: Console) -> N
     tell_strangers(book, console)
 
 
-def tell_strangers(book: Gradebook, console: Console) -> None:
+def tell_strangers(book: Gradebook, console: Console, run: int | None = None) -> None:
     """List the submissions that match nobody of the roster, and the students without one; nothing without a roster."""
-    matching = book.matching()
+    matching = book.matching(run)
     _list(
         console,
         "Whose these are, the roster does not say:",

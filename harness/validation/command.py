@@ -53,7 +53,7 @@ def validate(options: argparse.Namespace) -> int:
     from harness.validation.prove import prove, prove_deep
     from harness.validation.summary import summary
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     parts = [getattr(options, name.replace("-", "_")) for name in (*FOLDERS, *BESIDES)]
     for part in parts:
         if not part.exists() and part != options.record:
