@@ -6,12 +6,15 @@ the loser and 0 elsewhere, and the curves show the rest: that is how these facts
 declines: whether it does is up to the seed (in 21 of 40 it falls by more than 0.1).
 """
 
+from itertools import islice
+
 import numpy as np
 from hypothesis import given, settings
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
 from harness.facts import fact
+from harness.impl import Raised
 from harness.inputs import preference_pairs
 from harness.statistics import ALPHA, bounded_mean, frequency, spend
 from harness.tolerance import (
@@ -197,7 +200,8 @@ def check_rewards_travel_along_a_chain(impl):
     for i in range(k - 1):
         meetings = 1 + 7 * i * i % 29 // strength[i]
         wins[i, i + 1], wins[i + 1, i] = meetings * strength[i], meetings * strength[i + 1]
-    assert_fitted(impl, wins)
+    # The far ends hang on so many links that BFGS of a common library, as it comes, stops 0.026 short of them.
+    assert_fitted(impl, wins, within=2.5 * FITTED)
     far = np.zeros((5, 5), dtype=np.int64)  # 3.4 apart each: the ends lie beyond 6
     for i in range(4):
         far[i, i + 1], far[i + 1, i] = 30, 1
@@ -424,23 +428,31 @@ def check_number_of_seen_responses_follows_polyas_urn(impl, seed):
 @fact(
     function="overoptimization_experiment",
     promise="A world: K responses with true rewards r* ~ N(0, 1), independent, and … gold E_p_n[r*]",
-    seconds=10.0,
-    false_alarm=2 * ALPHA,
+    seconds=20.0,
+    false_alarm=4 * ALPHA,
     hint="r* is standard normal: independent for each response, mean 0, variance 1.",
 )
 def check_true_rewards_are_standard_normal(impl, seed):
     r"""The reference's true reward is a mean of standard normals: negative half the time, and of known size.
 
         gold(1) = sum_y q_y r*_y;   P(gold(1) > 0) = 1/2  for every K
-        K = 2:  P(|gold(1)| > 1.2) = E[2 Phi(-1.2 / sqrt(q^2 + (1 - q)^2))],   q ~ Beta(0.3, 0.3)
+        K = 2, a pair that shows both:  P(|gold(1)| > 1.2) = E[q (1 - q) 2 Phi(-1.2 / sqrt(q^2 + (1 - q)^2))]
+                                                             / E[q (1 - q)],   q ~ Beta(0.3, 0.3)
 
     Source: a sum of normals, by quadrature. Detects r* uniform on [0, 1], twice the spread, a link to pi_ref.
     """
-    far = integrate.quad(lambda u: 2 * stats.norm.sf(1.2 / np.hypot(*halves(u))), 0, 1, limit=200)[0]
-    size, sign = frequency(far, detects=0.43), frequency(0.5, detects=0.97)
-    gold = [e["gold"][0] for e in experiments(impl, seed, size.n, K=2, n_pairs=1, steps=1)]
+
+    def beyond(size):
+        """The mass of worlds whose pair shows both and whose gold(1) is larger."""
+        return integrate.quad(
+            lambda u: 2 * np.prod(halves(u)) * 2 * stats.norm.sf(size / np.hypot(*halves(u))), 0, 1, limit=200
+        )[0]
+
+    far, far_at_twice_the_spread = beyond(1.2) / beyond(0.0), beyond(0.6) / beyond(0.0)
+    size, sign = frequency(far, detects=far_at_twice_the_spread), frequency(0.5, detects=0.97)
+    gold = [e["gold"][0] for e in compared(impl, seed, size.n, K=2, steps=1)]
     size.check(int((np.abs(gold) > 1.2).sum()), "worlds in which the reference's true reward is beyond 1.2")
-    gold = [e["gold"][0] for e in experiments(impl, seed, sign.n, K=50, n_pairs=1, steps=1)]
+    gold = [e["gold"][0] for e in compared(impl, seed, sign.n, K=50, steps=1)]
     sign.check(int((np.array(gold) > 0).sum()), "worlds in which the reference's true reward is positive")
 
 
@@ -448,7 +460,7 @@ def check_true_rewards_are_standard_normal(impl, seed):
     function="overoptimization_experiment",
     promise="each labelled by the Bradley-Terry model (the first wins with probability sigma(r*_first - r*_second)) "
     "… corr the same with equal weights",
-    false_alarm=3 * ALPHA,
+    false_alarm=4 * ALPHA,
     weight=2,
     hint="The first wins with probability sigma(r*_first - r*_second); correlate over all K responses.",
 )
@@ -464,15 +476,7 @@ def check_one_noisy_label_is_right_most_of_the_time(impl, seed):
     small = stats.beta(0.5, (k - 2) / 2).cdf(0.25**2)
     designs = [frequency(right, detects=1.0), frequency(right, detects=1 - right), frequency(small, detects=0.2)]
     needed = max(design.n for design in designs)
-    # a world has two different responses in its pair with probability 0.87; 60 spare ones are 9 sd
-    corr: list[float] = []
-    for e in experiments(impl, seed, needed + 60, K=k, n_pairs=1, steps=QUICK):
-        if e["n_seen"] == 2:
-            corr.append(e["corr"])
-        if len(corr) == needed:
-            break
-    assert_true(len(corr) == needed, "hardly any pair has two different responses", got=len(corr), expected=needed)
-    got = np.array(corr)
+    got = np.array([e["corr"] for e in compared(impl, seed, needed, K=k, steps=QUICK)])
     for design, hits, what in zip(
         designs, (got > 0, got > 0, np.abs(got) < 0.25), ("positive", "positive", "below 0.25"), strict=True
     ):
@@ -573,10 +577,31 @@ def check_world_follows_from_the_seed(impl, seed):
     )
 
 
+def compared(impl, seed, count, K, **options):
+    """The first `count` worlds whose one pair shows two responses."""
+    chance = 1 - (DIRICHLET + 1) / (K * DIRICHLET + 1)
+    spend(ALPHA)  # so many worlds have too few of them
+    worlds = count + int(stats.nbinom.isf(ALPHA, count, chance))
+    results = (e for e in experiments(impl, seed, worlds, K=K, n_pairs=1, **options) if e["n_seen"] == 2)
+    found = list(islice(results, count))
+    assert_true(len(found) == count, "hardly any pair shows two different responses", got=len(found), expected=count)
+    return found
+
+
 def experiments(impl, seed, count, first=0, **options):
-    """The results of `count` experiments with seeds of their own, after kinds, keys and lengths were checked."""
+    """The results of `count` experiments with seeds of their own, after kinds, keys and lengths were checked.
+
+    Where every pair is one response with itself, r_hat does not vary and nothing is said about correlations: a world
+    in which the submission divides 0 by 0 counts as one that showed a single response.
+    """
     for i in range(first, first + count):
-        e = impl.overoptimization.overoptimization_experiment(seed % 10**6 * 1000 + i, **options)
+        try:
+            e = impl.overoptimization.overoptimization_experiment(seed % 10**6 * 1000 + i, **options)
+        except Raised as error:
+            if "ZeroDivisionError" not in error.kinds:
+                raise
+            yield {**dict.fromkeys(CURVES, np.full(len(N_LIST), np.nan)), "n_seen": 1, "corr_w": np.nan, "corr": np.nan}
+            continue
         assert_true(
             type(e) is dict and {*CURVES, *NUMBERS} <= set(e),
             "the result is a dict with the promised keys",
@@ -587,7 +612,6 @@ def experiments(impl, seed, count, first=0, **options):
             assert_true(bool(np.isfinite(curves[key]).all()), f"{key} is not finite", got=curves[key])
         n_seen = number(e["n_seen"])
         assert_true(n_seen == int(n_seen), "n_seen is no whole number", got=n_seen)
-        # where all rewards of the model are equal there is no correlation
         flat = np.ptp(curves["proxy"]) < 1e-12
         correlations = {key: np.nan if flat else number(e[key]) for key in ("corr_w", "corr")}
         yield {**curves, "n_seen": int(n_seen), **correlations}
@@ -645,7 +669,7 @@ def centred_fit(impl, pairs, k, **options):
     return r - r.mean()
 
 
-def assert_fitted(impl, wins, l2=1e-5):
+def assert_fitted(impl, wins, l2=1e-5, within=FITTED):
     """The fit to a table of wins (all connected) is the root of the first-order conditions, after centring."""
     meetings, n = wins + wins.T, wins.sum()
 
@@ -654,4 +678,4 @@ def assert_fitted(impl, wins, l2=1e-5):
 
     expected = optimize.root(excess, np.zeros(len(wins)), tol=1e-10).x
     got = centred_fit(impl, pairs_of(wins), len(wins), l2=l2)
-    assert_exact(got, expected - expected.mean(), f"the rewards are not at the minimum, l2 = {l2:g}", within=FITTED)
+    assert_exact(got, expected - expected.mean(), f"the rewards are not at the minimum, l2 = {l2:g}", within=within)

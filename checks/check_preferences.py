@@ -81,12 +81,12 @@ def check_equal_rewards_are_compared_by_a_fair_coin(impl, seed):
 def check_only_reward_differences_count(impl, seed):
     r"""A constant added to every reward changes no probability, however large it is.
 
-        P(winner i, loser j) is the same for r and for r + c,   here c = 2^27
+        P(winner i, loser j) is the same for r and for r + c,   here c = 2^19
 
     Source: the logistic function is applied to r_i - r_j; Rafailov et al. 2023, Lemma 1 (rewards that differ by a
     constant have the same preferences). Tells the law from fair coins and from labels without noise.
     """
-    r, q = 2.0**27 + np.array([0.5, -0.75, 1.25]), np.array([0.5, 0.3, 0.2])
+    r, q = 2.0**19 + np.array([0.5, -0.75, 1.25]), np.array([0.5, 0.3, 0.2])
     gap, met = np.subtract.outer(r, r), np.outer(q, q)
     wrong_laws = [cells(met, np.full_like(gap, 0.5)), cells(met, np.where(gap > 0, 0.999, 0.001))]
     assert_law(impl, r, q, seed, wrong_laws, "the pairs depend on more than reward differences")

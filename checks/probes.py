@@ -104,7 +104,7 @@ def make_pairs():
     yield Probe((R, Q, 20, 0), extreme=True)
     yield Probe((np.array([1, 2, 2, 1]), Q, 25, 7, False), extreme=True)
     yield Probe((2 * R, HOLES[[1, 0, 3, 2]], 4000, 6), extreme=True)
-    yield Probe((2.0**27 + R, Q, 400, 6), extreme=True)
+    yield Probe((2.0**19 + R, Q, 400, 6), extreme=True)
     yield Probe((R, np.array([0.0, 0.3, 0.3, 0.4]) * (1 + 1e-15), 9, 3), how="changes", extreme=True)
 
 

@@ -57,10 +57,11 @@ def fit_laplace(U: ArrayLike, Y: ArrayLike, prior_precision: float = 1.0) -> tup
         prior_precision: inverse variance of each weight under the prior, > 0; 1 where it is not given.
 
     Returns:
-        w, float64 (d,), the posterior mode, and cov, float64 (d, d), symmetric. Both to 1e-8 (relative above 1), or to
-        where the penalised loss is flat to rounding; also for features of size 100. Without comparisons
-        (m = 0, U of shape (0, d)) they are 0 and I / prior_precision. Arguments are not modified. The optimiser is
-        free. Nothing is left to chance: the same arguments give the same w and cov.
+        w, float64 (d,), the posterior mode, where no component of the gradient of the penalised loss is larger than
+        1e-5 (times the largest |U_ij|, where that is above 1), and cov, float64 (d, d), symmetric, the inverse Hessian
+        there to 1e-8 (relative above 1), or to where the penalised loss is flat to rounding; also for features of size
+        100. Without comparisons (m = 0, U of shape (0, d)) they are 0 and I / prior_precision. Arguments are not
+        modified. The optimiser is free. Nothing is left to chance: the same arguments give the same w and cov.
 
     Raises (not graded):
         ValueError: U is not a finite (m, d) array, Y is not m labels of 0 and 1, or prior_precision is not positive.

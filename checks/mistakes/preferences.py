@@ -461,15 +461,6 @@ def clips_the_gap(r, pi_ref, n, seed, noisy=True):
     return _make(r, pi_ref, n, seed, noisy, chance=lambda gap: expit(np.clip(gap, -5.0, 5.0)))
 
 
-@mistake(
-    "make_pairs",
-    "Rewards are cast to float32, which loses small differences between large rewards.",
-    severity="extreme",
-)
-def single_precision_rewards(r, pi_ref, n, seed, noisy=True):
-    return _make(np.asarray(r, dtype=np.float32), pi_ref, n, seed, noisy)
-
-
 @mistake("make_pairs", "Rewards are cast to integers.")
 def integer_rewards(r, pi_ref, n, seed, noisy=True):
     return _make(np.asarray(r).astype(np.int64), pi_ref, n, seed, noisy)

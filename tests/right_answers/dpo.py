@@ -70,8 +70,8 @@ def matrix_of_differences(logits, log_ref, winners, losers, beta):
 # --- train_dpo --------------------------------------------------------------------------------------------------------
 
 
-@right_answer("train_dpo", "Adam in float32 over all pairs, in PyTorch, recording before each step")
-def adam_in_float32(pi_ref, winners, losers, beta, steps=2000, lr=0.05, record=None):
+def _adam_in_float32(score, pi_ref, winners, losers, beta, steps, lr, record):
+    """`score` of the logits is what pairs are compared by."""
     log_ref = torch.log(torch.tensor(np.asarray(pi_ref), dtype=torch.float32))
     logits = log_ref.clone().requires_grad_()
     w, l = torch.tensor(np.asarray(winners)), torch.tensor(np.asarray(losers))  # noqa: E741 - winner and loser
@@ -81,12 +81,26 @@ def adam_in_float32(pi_ref, winners, losers, beta, steps=2000, lr=0.05, record=N
             record.append((step, torch.softmax(logits, 0).detach().numpy().astype(np.float64)))
         if step == steps:
             break
-        margin = beta * ((logits[w] - log_ref[w]) - (logits[l] - log_ref[l]))
+        reward = beta * (score(logits) - log_ref)
+        margin = reward[w] - reward[l]
         loss = -F.logsigmoid(margin).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     return torch.softmax(logits, dim=0).detach().numpy().astype(np.float64)
+
+
+@right_answer("train_dpo", "Adam in float32 over all pairs, in PyTorch, recording before each step")
+def adam_in_float32(pi_ref, winners, losers, beta, steps=2000, lr=0.05, record=None):
+    return _adam_in_float32(lambda logits: logits, pi_ref, winners, losers, beta, steps, lr, record)
+
+
+@right_answer("train_dpo", "Adam in float32, with the logarithm of a softmax that is kept above 0")
+def adam_on_the_log_of_a_softmax(pi_ref, winners, losers, beta, steps=2000, lr=0.05, record=None):
+    def score(logits):
+        return torch.log(torch.softmax(logits, dim=0).clamp(min=1e-30))
+
+    return _adam_in_float32(score, pi_ref, winners, losers, beta, steps, lr, record)
 
 
 class _Data:
@@ -237,6 +251,15 @@ def loop_with_math_log(policy, pi_ref, beta):
     return np.array(
         [beta * (math.log(p) - math.log(q)) if p > 0 else -math.inf for p, q in zip(policy, pi_ref, strict=True)]
     )
+
+
+@right_answer("implicit_reward", "a difference of logarithms, of policies that must sum to 1 within 1e-8")
+def insists_on_probabilities(policy, pi_ref, beta):
+    for p in (policy, pi_ref):
+        if np.min(p) < 0 or not math.isclose(np.sum(p), 1, rel_tol=0, abs_tol=1e-8):
+            raise ValueError(f"probabilities must be at least 0 and sum to 1, not to {np.sum(p)}")
+    with np.errstate(divide="ignore"):
+        return beta * (np.log(policy) - np.log(pi_ref))
 
 
 @right_answer("implicit_reward", "the logarithm of one quotient")

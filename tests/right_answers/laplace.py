@@ -138,6 +138,33 @@ def by_lbfgs(U, Y, prior_precision=1.0):
     return w, linalg.cho_solve(linalg.cho_factor(hessian(w)), np.eye(len(w)))
 
 
+@right_answer("fit_laplace", "BFGS of SciPy as it comes")
+def by_bfgs(U, Y, prior_precision=1.0):
+    loss, gradient, hessian = _terms(U, Y, prior_precision)
+    w = optimize.minimize(loss, np.zeros(np.shape(U)[1]), jac=gradient).x
+    return w, np.linalg.inv(hessian(w))
+
+
+@right_answer("fit_laplace", "L-BFGS of PyTorch with its line search, nothing after it")
+def by_torch_lbfgs(U, Y, prior_precision=1.0):
+    features, answers = (torch.tensor(np.asarray(x), dtype=torch.float64) for x in (U, Y))
+    w = torch.zeros(features.shape[1], dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS(
+        [w], max_iter=500, tolerance_grad=1e-12, tolerance_change=1e-14, line_search_fn="strong_wolfe"
+    )
+
+    def closure():
+        optimizer.zero_grad()
+        misfit = torch.nn.functional.binary_cross_entropy_with_logits(features @ w, answers, reduction="sum")
+        loss = misfit + prior_precision / 2 * (w @ w)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    mode = w.detach().numpy()
+    return mode, np.linalg.inv(_terms(U, Y, prior_precision)[2](mode))
+
+
 @right_answer("fit_laplace", "Newton steps as least squares problems, by QR of the weighted rows on top of the prior's")
 def by_qr(U, Y, prior_precision=1.0):
     loss, gradient, _ = _terms(U, Y, prior_precision)

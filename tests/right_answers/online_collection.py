@@ -84,7 +84,7 @@ def all_pairs_of_a_small_pool(rule, world, pool, w, cov, per, rng):
 
 
 @right_answer(
-    "pick_batch", "the precision is kept and raised, and inverted for each pick; no candidate is void if it can"
+    "pick_batch", "the precision is kept and raised, inverted for each pick; 16 draws; no candidate is void if it can"
 )
 def keeps_the_precision(rule, world, pool, w, cov, per, rng):
     if rule not in ["random", "bald", "dopt"]:
@@ -102,7 +102,7 @@ def keeps_the_precision(rule, world, pool, w, cov, per, rng):
             score = rng.uniform(size=len(U))
         elif rule == "bald":
             root = np.linalg.cholesky((C + C.T) / 2)
-            score = _bald(U, np.stack([w + root @ rng.normal(size=len(w)) for _ in range(64)]))
+            score = _bald(U, np.stack([w + root @ rng.normal(size=len(w)) for _ in range(16)]))
         else:
             score = _gain(U, w, C)
         k = _best(np.where(open_, score, -np.inf))

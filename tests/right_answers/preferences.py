@@ -66,10 +66,10 @@ def python_loop(r, pi_ref, n, seed, noisy=True):
     return np.array(winners, dtype=int), np.array(losers, dtype=int)
 
 
-@right_answer("make_pairs", "torch: multinomial draws and Bernoulli labels")
+@right_answer("make_pairs", "torch: multinomial draws, rewards and Bernoulli labels in float32")
 def torch_draws(r, pi_ref, n, seed, noisy=True):
     generator = torch.Generator().manual_seed(seed)
-    rewards = torch.tensor(np.asarray(r), dtype=torch.float64)
+    rewards = torch.tensor(np.asarray(r), dtype=torch.float32)
     if n == 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     y = torch.multinomial(torch.tensor(np.asarray(pi_ref)), 2 * n, replacement=True, generator=generator).view(2, n)
