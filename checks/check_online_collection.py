@@ -121,6 +121,7 @@ def check_bald_asks_what_draws_dispute_and_dopt_what_the_mode_doubts(impl, seed)
     promise="Score the candidates, u = X[a] - X[b], with `acquisition_scores` … Take the candidate with the best score",
     weight=2,
     false_alarm=3 * ALPHA,
+    seconds=8.0,
     hint="Score every candidate, whatever its mean: one question of a thousand may be the disputed one.",
 )
 def check_bald_finds_the_one_disputed_reply_among_many(impl, seed):

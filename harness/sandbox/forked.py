@@ -42,6 +42,8 @@ too few."""
 IMPORT_SECONDS = 10.0
 WALL_PER_CPU, WALL_EXTRA = 6.0, 2.0
 TICK = 0.02
+GLANCE = 0.005
+"""Seconds in which most answers come. Longer waits are divided into sleep and work, which takes 0.1 ms a look."""
 CHUNK = 1 << 20
 
 
@@ -165,12 +167,9 @@ class Forked(Client):
         poll.register(self._channel, event)
         poll.register(self._printed, select.POLLIN)
         wall = self._budget * WALL_PER_CPU + WALL_EXTRA
-        seen, busy = time.monotonic(), self._cpu() + self._waited_for_a_core()
+        looked: tuple[float, float] | None = None  # when, and how busy the child had been by then
         while True:
-            used, now = self._cpu() - self._charged_before, time.monotonic()
-            busy_before, busy = busy, self._cpu() + self._waited_for_a_core()
-            self._slept += max(0.0, now - seen - (busy - busy_before))
-            seen, elapsed = now, now - started
+            used, elapsed = self._cpu() - self._charged_before, time.monotonic() - started
             if used > self._budget:
                 self._reap()
                 raise Timeout(f"it used up its {self._budget:.1f} s of computing time")
@@ -180,11 +179,15 @@ class Forked(Client):
             if elapsed > wall:
                 self._reap()
                 raise Timeout(f"no answer after {wall:.0f} s", by_load=True)
-            for descriptor, _ in poll.poll(1000 * max(TICK, min(self._budget - used, wall - elapsed, 1.0))):
+            patience = max(TICK, min(self._budget - used, wall - elapsed, 1.0)) if looked else GLANCE
+            for descriptor, _ in poll.poll(1000 * patience):
                 if descriptor == self._channel:
                     return
                 if not self._drain():
                     poll.unregister(self._printed)
+            before, looked = looked, (time.monotonic(), self._cpu() + self._waited_for_a_core())
+            if before:
+                self._slept += max(0.0, looked[0] - before[0] - (looked[1] - before[1]))
 
     def _drain(self) -> bool:
         """Take what was printed so far; False when the pipe is closed."""
