@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import psutil
@@ -229,6 +229,9 @@ def test_a_cohort_ends_its_own_grading_processes_and_no_others(threads, monkeypa
             assert (own.ended, at_work.ended, every, idle) == (True, False, {at_work}, [])
             colleagues.hello()
             (borrowed,) = idle
+            waited = threads.submit(worker.grade, mine._start, frames.Submission({}, {}), False, pure=False).result()
+            assert waited.reply == frames.Fault("its cohort has ended")
+            assert (every, idle) == ({at_work, borrowed}, [borrowed]), "it starts none, and takes none of another's"
             with Engine(threads, START) as third:
                 third.hello()
                 assert idle == [borrowed], "they are graded alike"
@@ -236,6 +239,24 @@ def test_a_cohort_ends_its_own_grading_processes_and_no_others(threads, monkeypa
         assert at_work.ended
         worker._put_back(at_work)
         assert not idle, "it is no use any more"
+
+
+def test_a_grading_process_that_starts_while_its_cohort_is_stopped_is_ended(monkeypatch):
+    start = msgspec.structs.replace(START, run="stopped")
+    monkeypatch.setattr(worker, "_ended", {"stopped"})
+    child = worker._Child(start, 60)
+    assert child.ready == frames.Fault("the grading process was killed by signal 9")
+    child.close()
+    assert child not in worker._all
+
+
+def test_a_cluster_without_workers_is_told_in_a_sentence(monkeypatch):
+    monkeypatch.setattr("harness.cohort.engine.WORKERS_SECONDS", 1)
+    monkeypatch.setattr("harness.cohort.engine.LOOK_EVERY", 0.1)
+    with Client(processes=False, n_workers=0, dashboard_address="127.0.0.1:0") as empty, Engine(empty, START) as engine:
+        for asked in (engine.hello, lambda: list(engine.grade([item("ada")]))):
+            with pytest.raises(GraderFault, match="the cluster has had no worker for 1 s: start one there"):
+                asked()
 
 
 # ---- real workers, with grading processes ----
@@ -391,7 +412,16 @@ def test_ctrl_c_keeps_what_is_graded_and_the_same_command_goes_on(project):
     assert marked(project) == 6
 
 
-def test_a_lost_scheduler_is_told_in_a_sentence_and_only_what_is_missing_runs_again(project):
+class Existing(NamedTuple):
+    """A cluster that was there before, of one worker."""
+
+    address: str
+    scheduler: "subprocess.Popen[bytes]"
+    worker: "subprocess.Popen[bytes]"
+
+
+@pytest.fixture
+def existing(project: Path) -> Iterator[Existing]:
     def dask(*arguments: str) -> "subprocess.Popen[bytes]":
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(
@@ -404,20 +434,35 @@ def test_a_lost_scheduler_is_told_in_a_sentence_and_only_what_is_missing_runs_ag
     wait_for(file.exists)
     address = msgspec.json.decode(file.read_bytes())["address"]
     helper = dask("distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
-    try:
-        run = cohort(project, "--scheduler", address)
-        wait_for(lambda: marked(project) >= 1 or run.poll() is not None)
-        scheduler.kill()
-        said, _ = run.communicate(timeout=600)
-        assert run.returncode == 3, said
-        assert said == (
-            "the connection to the scheduler is lost. What is graded is kept in marks.sqlite; the same command goes on "
-            "from there.\n"
-        )
-    finally:
-        for process in (scheduler, helper):
-            process.kill()
-            process.wait()
+    yield Existing(address, scheduler, helper)
+    for process in (scheduler, helper):
+        process.kill()
+        process.wait()
+
+
+def test_ctrl_c_leaves_the_workers_of_a_cluster_as_they_were(project, existing):
+    run = cohort(project, "--scheduler", existing.address)
+    wait_for(lambda: marked(project) >= 1 or run.poll() is not None)
+    os.killpg(run.pid, signal.SIGINT)
+    said, _ = run.communicate(timeout=600)
+    assert run.returncode == 130, said
+    deadline = time.monotonic() + 3
+    while time.monotonic() < deadline:  # what waited there is taken up at once, if at all
+        assert not processes("harness.cohort.grader")
+        time.sleep(0.1)
+    assert existing.worker.poll() is None
+
+
+def test_a_lost_scheduler_is_told_in_a_sentence_and_only_what_is_missing_runs_again(project, existing):
+    run = cohort(project, "--scheduler", existing.address)
+    wait_for(lambda: marked(project) >= 1 or run.poll() is not None)
+    existing.scheduler.kill()
+    said, _ = run.communicate(timeout=600)
+    assert run.returncode == 3, said
+    assert said == (
+        "the connection to the scheduler is lost. What is graded is kept in marks.sqlite; the same command goes on "
+        "from there.\n"
+    )
     before = marked(project)
     said, _ = cohort(project, "--workers", "1").communicate(timeout=1200)
     assert f"6 submissions: {6 - before} graded now, {before} known already" in said

@@ -16,6 +16,7 @@ import msgspec
 from distributed import Client, Future, as_completed
 
 from harness.cohort import frames, worker
+from harness.cohort.cluster import WORKERS_SECONDS
 from harness.errors import GraderFault, UsageError
 from harness.result import Result
 from harness.sandbox.intake import Taken
@@ -25,6 +26,9 @@ AHEAD = 2
 """Submissions on the way for each thread of the workers: one that is graded, and one that waits for it."""
 LOOK_EVERY = 5.0
 """Seconds between two looks at how many workers there are."""
+LOST = "the connection to the scheduler is lost"
+SLICE = 0.1
+"""Seconds to wait for an answer before it is time to see whether to look."""
 
 
 class Item(NamedTuple):
@@ -89,7 +93,7 @@ class Engine:
     ) -> None:
         self._client, self._pin, self._patience = client, pin, patience
         self._start = msgspec.structs.replace(start, run=uuid4().hex)  # what ends is this cohort's, and no other's
-        self._window, self._looked = 0, float("-inf")
+        self._window, self._looked, self._seen = 0, float("-inf"), time.monotonic()
         self._running: dict[str, _Task] = {}
 
     def __enter__(self) -> Self:
@@ -104,7 +108,8 @@ class Engine:
         """Start a grading process on some worker, which will be used. Raises UsageError if it would grade otherwise."""
         why = ""
         for _ in range(ATTEMPTS):
-            answer = self._answer(self._client.submit(worker.hello, self._start, self._pin, self._patience, pure=False))
+            future = self._client.submit(worker.hello, self._start, self._pin, self._patience, pure=False)
+            answer = self._answer(self._next(as_completed([future], loop=self._client.loop)))
             if isinstance(answer.reply, frames.Ready):
                 return answer.reply
             why = getattr(answer.reply, "why", "")
@@ -139,7 +144,7 @@ class Engine:
                 completed.add(self._submitted(task))
             if not self._running:
                 return
-            future = next(completed)
+            future = self._next(completed)
             task = self._running.pop(str(future.key))
             answer = self._answer(future)
             match answer.reply:
@@ -167,13 +172,21 @@ class Engine:
         self._running[str(future.key)] = task
         return future
 
+    def _next(self, completed: as_completed) -> "Future[worker.Answer]":
+        """The next that is through. Raises GraderFault when there has been no worker for too long."""
+        while not completed.has_ready():
+            with completed.thread_condition:
+                completed.thread_condition.wait(SLICE)
+            self._room()
+        return next(completed)
+
     def _answer(self, future: "Future[worker.Answer]") -> worker.Answer:
         """What a worker replied. A task that came to nothing is a fault, but for what no other attempt would mend."""
         try:
             answer = future.result()
         except Exception as error:
             if future.cancelled() or self._client.status != "running":
-                raise GraderFault("the connection to the scheduler is lost") from None
+                raise GraderFault(LOST) from None
             if isinstance(error, ImportError):
                 raise UsageError(
                     f"a worker cannot import {error.name}: start workers in the project's folder, with its environment"
@@ -185,11 +198,23 @@ class Engine:
 
     def _machines(self) -> list[str]:
         """The hosts of the workers, one at least."""
-        return sorted({urlsplit(address).hostname or "" for address in self._client.nthreads()}) or [""]
+        return sorted({urlsplit(address).hostname or "" for address in self._threads()}) or [""]
 
     def _room(self) -> int:
         """How many submissions may be on their way, which follows the number of workers."""
         now = time.monotonic()
         if now - self._looked > LOOK_EVERY:
-            self._window, self._looked = max(1, AHEAD * sum(self._client.nthreads().values())), now
+            threads = sum(self._threads().values())
+            self._window, self._looked = max(1, AHEAD * threads), now
+            if threads:
+                self._seen = now
+            elif now - self._seen > WORKERS_SECONDS:
+                raise GraderFault(f"the cluster has had no worker for {WORKERS_SECONDS} s: start one there")
         return self._window
+
+    def _threads(self) -> dict[str, int]:
+        """How many submissions each worker takes at once, by its address."""
+        try:
+            return dict(self._client.nthreads())
+        except (OSError, AttributeError):  # a client that is closed has no scheduler any more
+            raise GraderFault(LOST) from None

@@ -65,8 +65,12 @@ def dask_setup(_: object) -> None:
 
 
 def stop(start: frames.Start) -> None:
-    """End the grading processes of a cohort, those at work too: what they were asked comes back as a fault."""
+    """End the grading processes of a cohort, those at work too: what they were asked comes back as a fault.
+
+    So does what waits here for its turn, which would start one more.
+    """
     with _lock:
+        _ended.add(start.run)
         children = [child for child in _all if child.start.run == start.run]
         _all.difference_update(children)
         _idle[:] = [child for child in _idle if child in _all]
@@ -79,6 +83,8 @@ def stop(start: frames.Start) -> None:
 _lock = threading.Lock()
 _idle: "list[_Child]" = []
 _all: "set[_Child]" = set()
+_ended: set[str] = set()
+"""The cohorts that were stopped: a number of 32 characters for each that this worker has seen."""
 
 
 def _idle_or_new(start: frames.Start, pin: bool, patience: float) -> "tuple[_Child | None, Reply]":
@@ -86,6 +92,8 @@ def _idle_or_new(start: frames.Start, pin: bool, patience: float) -> "tuple[_Chi
     if pin:
         start = msgspec.structs.replace(start, core=int(get_worker().name))
     with _lock:
+        if start.run in _ended:
+            return None, frames.Fault("its cohort has ended")
         own = [child for child in _idle if msgspec.structs.replace(child.start, run=start.run) == start]
         stale = [child for child in _idle if child not in own]
         _idle[:] = own[1:]
@@ -121,6 +129,8 @@ class _Child:
         )  # fmt: skip
         with _lock:
             _all.add(self)
+            if start.run in _ended:  # meanwhile
+                self._process.kill()
         self._arrived: queue.SimpleQueue[frames.Message | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
         self.ready = self._asked(start, patience)
