@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from harness.cohort.gradebook import Gradebook, Run
+from harness.cohort.gradebook import Gradebook
 from harness.cohort.keys import key_of_result
+from harness.cohort.mark import Run
 from harness.cohort.roster import Student
 from harness.errors import GraderFault, UsageError
 from harness.result import Result
@@ -32,7 +33,8 @@ def graded(digest: str = "d1", **changes: Any) -> Result:
 
 
 KEY = key_of_result(graded())
-RUN = Run("nox -s cohort -- class", "class", KEY.suite, KEY.selection, KEY.environment, KEY.level, KEY.reseed, 2)
+FUNCTIONS = ("area", "coin", "double", "edge")
+RUN = Run("nox -s cohort -- class", "class", *KEY[1:], workers=2, functions=FUNCTIONS)
 
 
 def started(target: Any, *arguments: object) -> BaseProcess:

@@ -18,8 +18,9 @@ from distributed import Client
 
 from harness.cohort import cluster, frames, worker
 from harness.cohort.engine import Engine, Graded, Item
-from harness.cohort.gradebook import Gradebook, Run
+from harness.cohort.gradebook import Gradebook
 from harness.cohort.keys import key_of_result
+from harness.cohort.mark import Run
 from harness.grading import Answers, environment, record
 from harness.plan import Known, Request, load, plan_for
 from harness.result import Result
@@ -213,7 +214,7 @@ def kept(graded: Iterator[Graded]) -> Iterator[Graded]:
         for each in graded:
             assert each.result is not None, each.fault
             if not run:
-                run = book.begin(Run("", "", *key_of_result(each.result)[1:], workers=2))
+                run = book.begin(Run("", "", *key_of_result(each.result)[1:], workers=2, functions=()))
             book.keep(run, each.label, each.result, each.shape)
             yield each
         size = Path(folder, "marks.sqlite").stat().st_size

@@ -288,6 +288,7 @@ def test_the_states_of_submissions() -> None:
     assert "a worker was lost" in text
     assert "2 submissions are not graded" in text
     assert "1 mark is stale" in text
+    assert "The last run could not grade or read these; their marks are of an earlier one." in text
 
 
 @pytest.mark.parametrize("entries", [[], [entry(None, fault="x")], [entry(unreadable())], a_class(), [entry(FOUR[0])]])

@@ -179,6 +179,15 @@ def test_marks_out_of_different_totals_are_no_sheet(book: Gradebook) -> None:
     assert cells(exports.sheet(book, "canvas", run=run).text)[1][-1] == "10.00"
 
 
+def test_a_stale_mark_out_of_another_total_has_no_row(book: Gradebook) -> None:
+    run = book.begin(RUN._replace(suite="other points"))
+    book.keep(run, "stranger", whole())
+    book.fail(run, "ada", "no room")
+    sheet = exports.sheet(book, "canvas", run=run)
+    assert [row[3:] for row in cells(sheet.text)[2:]] == [["stranger", "", "10.00"]]
+    assert sheet.left_out == ["ada: its mark is stale, and out of 15 points"]
+
+
 def test_no_mark_is_no_sheet(tmp_path: Path) -> None:
     with Gradebook(tmp_path / "lab.sqlite", create=True) as book:
         book.fail(book.begin(RUN), "ada", "lost")

@@ -17,6 +17,7 @@ from harness.cohort import comparison, database
 from harness.cohort.comparison import FactChange
 from harness.cohort.gradebook import Gradebook, storable
 from harness.cohort.keys import environment_digest, key_of, key_of_result
+from harness.cohort.roster import Student
 from harness.errors import GraderFault, UsageError
 from harness.plan import Request, plan
 from harness.sandbox.intake import Taken
@@ -65,8 +66,7 @@ def test_a_failed_regrade_keeps_the_mark_and_says_that_it_is_stale(book: Gradebo
     book.fail(second, "ada", "the worker was lost")
     (stale,) = book.marks()
     assert (stale.score, stale.run, stale.stale, stale.fault) == (5.0, first, True, "the worker was lost")
-    (failed,) = book.marks(second)
-    assert (failed.score, failed.max_score, failed.adjusted, failed.stale) == (None, None, None, False)
+    assert book.marks(second) == [stale], "by itself, too, the run left the mark as it was"
     book.keep(third, "ada", graded(score=6.0))
     (fresh,) = book.marks()
     assert (fresh.score, fresh.run, fresh.stale, fresh.fault) == (6.0, third, False, "")
@@ -122,14 +122,52 @@ def test_adjustments_and_comments_survive_a_regrade(book: Gradebook) -> None:
     assert [(mark.score, mark.adjustment, mark.adjusted) for mark in book.marks()] == [(10.0, 1.5, 11.5)]
     book.adjust("ada", -100, "copied", "prof")
     assert [mark.adjusted for mark in book.marks()] == [0.0]
-    assert [(each.points, each.comment, each.author) for each in book.adjustments()] == [
+    assert [(each.points, each.comment, each.author) for each in book.marks()[0].adjustments] == [
         (2.5, "late registration", "tutor"),
         (-1, "a day late", "tutor"),
         (0, "see me", "prof"),
         (-100, "copied", "prof"),
     ]
-    with pytest.raises(UsageError, match="adda: no submission has that label; did you mean ada"):
+    with pytest.raises(UsageError, match="adda: no submission of this lab has that label; did you mean ada"):
         book.adjust("adda", 1, "x", "y")
+
+
+BOB = Student(login="bob", name="Bob Noyce")
+WEEK_1, WEEK_2 = RUN._replace(functions=("coin", "double")), RUN._replace(functions=("area", "edge"))
+
+
+def test_an_adjustment_counts_in_its_lab_whatever_becomes_of_that_and_in_no_other(book: Gradebook) -> None:
+    first, second = book.begin(WEEK_1), book.begin(WEEK_2)
+    book.keep(first, "ada", graded(score=5.0))
+    book.adjust("ada", 2.0, "handed in by mail", "tutor")
+    book.keep(second, "ada", graded(score=7.0))
+    assert [(mark.adjusted, mark.adjustments) for mark in book.marks()] == [(7.0, ())]
+    book.adjust("ada", 0.5, "a good question", "tutor", run=first)
+    book.adjust("ada", -1.0, "a day late", "tutor")
+    mended = book.begin(WEEK_1._replace(suite="mended", selection=("shapes",), functions=("double", "coin")))
+    book.keep(mended, "ada", graded(score=6.0))
+    adjusted = {run: [mark.adjusted for mark in book.marks(run)] for run in (first, second, mended, None)}
+    assert adjusted == {first: [7.5], second: [6.0], mended: [8.5], None: [8.5]}
+    with pytest.raises(UsageError, match="no run 9"):
+        book.adjust("ada", 1, "x", "y", run=9)
+
+
+def test_a_lab_keeps_no_mark_and_no_submission_of_another(book: Gradebook) -> None:
+    first, second = book.begin(WEEK_1, {"bob": [BOB]}), book.begin(WEEK_2)
+    for label in ("ada", "bob", "cem"):
+        book.keep(first, label, graded(label))
+    book.fail(second, "ada", "the worker was lost")
+    book.keep(second, "cem", unreadable())
+    assert scores(book) == scores(book, second) == {"ada": None, "cem": 0.0}
+    assert set(scores(book, first)) == {"ada", "bob", "cem"}
+    book.enrol([BOB], "class.csv")
+    assert (book.matching().absent, book.matching(first).absent) == ([BOB], [])
+    with pytest.raises(UsageError, match=r"bob: no submission of this lab .* --run names a run of another lab"):
+        book.adjust("bob", 1, "x", "y")
+    book.adjust("bob", 1, "x", "y", run=first)
+    began = book.begin(WEEK_1)
+    assert set(scores(book)) == {"ada", "cem"}, "a run that has marked nothing is of no lab yet"
+    assert scores(book, began) == {}
 
 
 @pytest.mark.parametrize(
@@ -203,9 +241,7 @@ def test_what_cannot_be_read_is_no_points_until_something_of_it_could_be(book: G
     (kept,) = book.marks()
     assert (kept.score, kept.readable, kept.run, kept.stale) == (5.0, True, runs[1], True)
     assert kept.fault == unreadable().message
-    ((before,), (unread,)) = book.marks(runs[0]), book.marks(runs[2])
-    assert (before.score, before.readable, before.fault) == (0.0, False, "")
-    assert (unread.score, unread.stale, unread.fault) == (None, False, unreadable().message)
+    assert [book.marks(run) for run in (runs[0], runs[2])] == [[first], [kept]]
     book.fail(runs[3], "ada", "the worker was lost")
     assert [(mark.score, mark.run, mark.stale, mark.fault) for mark in book.marks()] == [
         (5.0, runs[1], True, "the worker was lost")
@@ -418,7 +454,8 @@ def test_another_version_is_refused_in_a_sentence(path: Path) -> None:
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 7")
     raw.close()
-    assert refusal(path).startswith(f"{path} is a gradebook of version 7 and this course reads version 1: ")
+    reads = f"this course reads version {database.VERSION}"
+    assert refusal(path).startswith(f"{path} is a gradebook of version 7 and {reads}: ")
 
 
 def test_a_damaged_file_is_told_in_a_sentence(path: Path) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness.cohort.gradebook import Gradebook, Mark
+from harness.cohort.gradebook import Gradebook
 from harness.cohort.keys import key_of_result
+from harness.cohort.mark import Mark
 from harness.result import Result
 
 

@@ -15,14 +15,14 @@ from harness.errors import GraderFault, UsageError
 
 APPLICATION = 0x47524442
 """What the header of the file says it is of: `GRDB` in ASCII."""
-VERSION = 1
+VERSION = 2
 BUSY_SECONDS = 30.0
 
 TABLES = {
     "runs": """
         id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL, source TEXT NOT NULL, suite TEXT NOT NULL,
         selection TEXT NOT NULL, environment TEXT NOT NULL, level TEXT NOT NULL, reseed INTEGER NOT NULL,
-        workers INTEGER NOT NULL""",
+        workers INTEGER NOT NULL, functions TEXT NOT NULL""",
     "run_ends": "id INTEGER PRIMARY KEY REFERENCES runs, ended TEXT NOT NULL",
     "results": """
         id INTEGER PRIMARY KEY, submission TEXT NOT NULL, suite TEXT NOT NULL, selection TEXT NOT NULL,
@@ -37,8 +37,8 @@ TABLES = {
         result INTEGER REFERENCES results, fault TEXT NOT NULL, created TEXT NOT NULL,
         UNIQUE (run, label), CHECK ((result IS NULL) = (fault <> ''))""",
     "adjustments": """
-        id INTEGER PRIMARY KEY, label TEXT NOT NULL, points REAL NOT NULL, comment TEXT NOT NULL, author TEXT NOT NULL,
-        created TEXT NOT NULL""",
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, label TEXT NOT NULL, points REAL NOT NULL,
+        comment TEXT NOT NULL, author TEXT NOT NULL, created TEXT NOT NULL""",
     "rosters": "id INTEGER PRIMARY KEY, source TEXT NOT NULL, created TEXT NOT NULL",
     "students": """
         id INTEGER PRIMARY KEY, roster INTEGER NOT NULL REFERENCES rosters, label TEXT NOT NULL, number TEXT NOT NULL,
@@ -47,49 +47,57 @@ TABLES = {
 }
 """Columns by table.
 
-runs: a command that grades; run_ends: those that reached their end. authors: what a platform says of the authors of a
-run's submissions. results: whole ones, zlib of their JSON, with what they are reused by. marks: a row for each
-submission of a run, with a result or the reason why there is none. adjustments: points to add to a submission's mark,
-and comments, whatever run the mark is of. students: the rows of a roster; the newest roster counts.
+runs: a command that grades, with the functions that give points in it, which make its lab; run_ends: those that reached
+their end. authors: what a platform says of the authors of a run's submissions. results: whole ones, zlib of their JSON,
+with what they are reused by. marks: a row for each submission of a run, with a result or the reason why there is none.
+adjustments: points to add to a submission's mark, and comments, made upon the mark of a run; they count in every run of
+its lab, and in no other's. students: the rows of a roster; the newest roster counts.
 """
 INDEXES = (
     "CREATE INDEX results_by_key ON results (submission, suite, selection, environment, level, reseed)",
     "CREATE INDEX marks_by_label ON marks (label, run)",
     "CREATE INDEX authors_by_label ON authors (run, label)",
-    "CREATE INDEX adjustments_by_label ON adjustments (label)",
 )
 
 RUNS = """
     SELECT runs.id, started, coalesce(ended, ''), count(result), count(label) - count(result),
-        command, source, suite, selection, environment, level, reseed, workers
+        command, source, suite, selection, environment, level, reseed, workers, functions
     FROM runs LEFT JOIN run_ends USING (id) LEFT JOIN marks ON run = runs.id GROUP BY runs.id ORDER BY runs.id"""
-MARKS = """
+_LAB = """(
+        SELECT id FROM runs WHERE functions =
+            (SELECT functions FROM runs WHERE id = coalesce(:run, (SELECT max(run) FROM marks))))"""
+"""The runs of the lab that a run is of, or the newest that marks something."""
+LABELS = f"SELECT label, max(run) FROM marks WHERE run IN {_LAB} GROUP BY label"
+"""The submissions of a lab, each with its newest run."""
+ADJUSTMENTS = f"SELECT label, points, comment, author, created FROM adjustments WHERE run IN {_LAB} ORDER BY id"
+MARKS = f"""
     WITH
-    graded AS (SELECT label, run, result, readable FROM marks JOIN results ON results.id = result),
+    own AS (SELECT * FROM marks WHERE run IN {_LAB} AND (:run IS NULL OR run <= :run)),
+    graded AS (SELECT label, run, result, readable FROM own JOIN results ON results.id = result),
     first_read AS (SELECT label, min(run) AS run FROM graded WHERE readable GROUP BY label),
     counted AS (
         SELECT graded.* FROM graded LEFT JOIN first_read USING (label)
         WHERE readable OR first_read.run IS NULL OR graded.run < first_read.run),
-    newest AS (
-        SELECT label, max(run) AS run, result, fault FROM marks WHERE :run IS NULL OR run = :run GROUP BY label),
-    kept AS (SELECT label, max(run) AS run, result FROM counted WHERE :run IS NULL OR run = :run GROUP BY label),
-    added AS (SELECT label, sum(points) AS points FROM adjustments GROUP BY label)
-    SELECT label, score, max_score, coalesce(points, 0.0), coalesce(kept.run < newest.run, 0), fault,
+    newest AS (SELECT label, max(run) AS run, result, fault FROM own WHERE :run IS NULL OR run = :run GROUP BY label),
+    kept AS (SELECT label, max(run) AS run, result FROM counted GROUP BY label)
+    SELECT label, score, max_score, coalesce(kept.run < newest.run, 0), fault,
         kept.result, coalesce(kept.run, newest.run), coalesce(shape, ''), coalesce(readable, 1),
         CASE WHEN kept.result IS NOT newest.result THEN newest.result END
-    FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = kept.result
-    LEFT JOIN added USING (label) ORDER BY label"""
-"""A result of a submission of which nothing could be read counts, as no points, until one of it could be read; from
+    FROM newest LEFT JOIN kept USING (label) LEFT JOIN results ON results.id = kept.result ORDER BY label"""
+"""The marks of a lab, or of the submissions of one run as they stood after it.
+
+A result of a submission of which nothing could be read counts, as no points, until one of it could be read; from
 then on it is no mark, and the last column names it, as it says why.
 
 A column without an aggregate, beside max(), is that of the row with the maximum: https://sqlite.org/lang_select.html,
 "Bare columns in an aggregate query"."""
-AUTHORS = """
+AUTHORS = f"""
     WITH
     newest AS (SELECT label, max(run) AS run FROM authors GROUP BY label),
     told AS (SELECT authors.* FROM authors JOIN newest USING (run, label))
     SELECT label, number, login, email, name, section, canvas, github
-    FROM (SELECT DISTINCT label FROM marks WHERE :run IS NULL OR run = :run) LEFT JOIN told USING (label)
+    FROM (SELECT DISTINCT label FROM marks WHERE run IN {_LAB} AND (:run IS NULL OR run = :run))
+    LEFT JOIN told USING (label)
     ORDER BY label, id"""
 
 _FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from harness.cohort.gradebook import Gradebook, Mark
+from harness.cohort.gradebook import Gradebook
+from harness.cohort.mark import Mark
 from harness.cohort.tally import Entry
 from harness.errors import UsageError
 from harness.report import html
@@ -49,16 +50,22 @@ def sheet(book: Gradebook, platform: str, assignment: str = "Lab", run: int | No
     marks = [mark for mark in every if mark.score is not None and mark.label not in replaced]
     if not marks:
         raise UsageError(f"{book.path}: there are no marks to export")
-    possible = one_total(marks)
+    possible = one_total([mark for mark in marks if not mark.stale] or marks)
+    others = {
+        mark.label: f"its mark is stale, and out of {number(mark.max_score or 0.0)} points"
+        for mark in marks
+        if mark.max_score != possible
+    }
     left_out = [f"{mark.label}: {mark.fault}" for mark in every if mark.score is None]
-    nobodys = book.matching(run).strangers | replaced
+    absent = book.matching(run).strangers | replaced | others
     left_out += [
-        f"{each.label}: {nobodys[each.label]}" for each in every if each.score is not None and each.label in nobodys
+        f"{each.label}: {absent[each.label]}" for each in every if each.score is not None and each.label in absent
     ]
     enrolled = bool(book.students())
     rows = [
         row
         for mark in marks
+        if mark.label not in others
         for row in _rows(mark, book.result(mark.result_id or 0) if platform != "canvas" else None, enrolled)
     ]
     if platform == "canvas":
@@ -75,8 +82,8 @@ def one_total(marks: Iterable[Mark]) -> float:
     totals = sorted({mark.max_score or 0.0 for mark in marks})
     if len(totals) != 1:
         raise UsageError(
-            f"the newest marks are out of different totals ({', '.join(map(number, totals))} points), as --only or "
-            "--points were others: choose a run with --run; `nox -s gradebook -- runs` lists them"
+            f"the newest marks are out of different totals ({', '.join(map(number, totals))} points), as --points was "
+            "another: choose a run with --run; `nox -s gradebook -- runs` lists them"
         )
     return totals[0]
 
@@ -113,17 +120,12 @@ def json_lines(book: Gradebook, run: int | None = None) -> Iterator[str]:
 
     The roster's names and e-mails are not in it; labels, comments and their authors are, and may be names.
     """
-    added: dict[str, list[dict[str, object]]] = {}
-    for each in book.adjustments():
-        added.setdefault(each.label, []).append(
-            {"points": each.points, "comment": each.comment, "author": each.author, "created": each.created}
-        )
     for mark in book.marks(run):
         result = book.result(mark.result_id) if mark.result_id else None
         line: dict[str, object] = {
             name: value for name, value in mark._asdict().items() if name not in ("students", "result_id")
         }
-        line |= {"adjustments": added.get(mark.label, []), **(_told(result) if result else {})}
+        line |= {"adjustments": [each._asdict() for each in mark.adjustments], **(_told(result) if result else {})}
         yield msgspec.json.encode(line).decode() + "\n"
 
 

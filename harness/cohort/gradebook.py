@@ -19,75 +19,19 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from harness.cohort import database
 from harness.cohort.keys import Key, key_of_result
+from harness.cohort.mark import Adjustment, Mark, PastRun, Run
 from harness.cohort.roster import Matching, Student, matched
 from harness.errors import GraderFault, UsageError
 from harness.result import Result
 
 STUDENT = ", ".join(Student._fields)
 """The columns of authors and students, which are those of a roster."""
-
-
-class Run(NamedTuple):
-    """What a run was started with. source: the submissions' folder or archive."""
-
-    command: str
-    source: str
-    suite: str
-    selection: tuple[str, ...]
-    environment: str
-    level: str
-    reseed: int
-    workers: int
-
-
-class PastRun(NamedTuple):
-    """A run as it stands. ended: empty while it goes on, or when it was stopped."""
-
-    id: int
-    started: str
-    ended: str
-    graded: int
-    failed: int
-    run: Run
-
-
-class Mark(NamedTuple):
-    """A submission's mark. Without a result, score and max_score are None and `fault` says why.
-
-    students: whose it is, as the newest roster says, or the platform where there is no roster; several for a group,
-    none if it does not say. adjustment: the sum of the points added by hand; adjusted: the score with them, never below
-    0. stale: a later run could not grade or read it, for the reason `fault`. readable: false where nothing of the
-    submission could be read, and never before.
-    """
-
-    label: str
-    students: tuple[Student, ...]
-    score: float | None
-    max_score: float | None
-    adjustment: float
-    adjusted: float | None
-    stale: bool
-    fault: str
-    result_id: int | None
-    run: int
-    shape: str
-    readable: bool
-
-
-class Adjustment(NamedTuple):
-    """Points added to a mark by hand, 0 for a comment alone."""
-
-    label: str
-    points: float
-    comment: str
-    author: str
-    created: str
 
 
 class Gradebook:
@@ -121,11 +65,10 @@ class Gradebook:
 
         authors: by label, what the platform says of the authors of a submission; it is kept in here alone.
         """
-        row = [_now(), storable(run.command), storable(run.source), run.suite, json.dumps(run.selection), *run[4:]]
+        texts = [storable(run.command), storable(run.source), run.suite, json.dumps(run.selection)]
+        row = [_now(), *texts, *run[4:-1], json.dumps(sorted(run.functions))]
         with self._writing():
-            number = self._add(
-                "runs", "started, command, source, suite, selection, environment, level, reseed, workers", row
-            )
+            number = self._add("runs", f"started, {', '.join(Run._fields)}", row)
             for label, each in (authors or {}).items():
                 for author in each:
                     self._add("authors", f"run, {STUDENT}", [number, *map(storable, author._replace(label=label))])
@@ -165,15 +108,24 @@ class Gradebook:
         with self._writing():
             self._add("run_ends", "id, ended", [run, _now()])
 
-    def adjust(self, label: str, points: float, comment: str, author: str) -> None:
-        """Add points (or a comment, with 0) to a submission's mark, whatever run it is of.
+    def adjust(self, label: str, points: float, comment: str, author: str, run: int | None = None) -> int:
+        """Add points (or a comment, with 0) to a submission's mark, in whatever run of the lab it is or will be.
 
-        Raises UsageError if the gradebook knows no such label.
+        run: any of the lab, or the newest run's lab is meant. Returns the run that the mark is of. Raises UsageError if
+        there is no such run, or the lab has no such label.
         """
+        label = storable(label)
         with self._writing():
-            self._check_label(label)
-            row = [storable(label), points, storable(comment), storable(author), _now()]
-            self._add("adjustments", "label, points, comment, author, created", row)
+            self._check_run(run)
+            newest = dict(self._rows(database.LABELS, {"run": run}))
+            if label not in newest:
+                near = get_close_matches(label, newest)
+                marks = "`nox -s gradebook -- marks` lists them; --run names a run of another lab"
+                hint = f"did you mean {' or '.join(near)}?" if near else marks
+                raise UsageError(f"{label}: no submission of this lab has that label; {hint}")
+            row = [newest[label], label, points, storable(comment), storable(author), _now()]
+            self._add("adjustments", "run, label, points, comment, author, created", row)
+        return int(newest[label])
 
     def enrol(self, students: Sequence[Student], source: str) -> None:
         """Add a roster; from now on it says who is who."""
@@ -198,22 +150,27 @@ class Gradebook:
         """All runs, in order."""
         runs = []
         for row in self._rows(database.RUNS):
-            number, started, ended, graded, failed, command, source, suite, selection, *rest = row
-            run = Run(command, source, suite, tuple(json.loads(selection)), *rest)
+            number, started, ended, graded, failed, *fields = row
+            named = dict(zip(Run._fields, fields, strict=True))
+            run = Run(**named | {name: tuple(json.loads(named[name])) for name in ("selection", "functions")})
             runs.append(PastRun(number, started, ended, graded, failed, run))
         return runs
 
     def marks(self, run: int | None = None) -> list[Mark]:
-        """The marks by label: of one run, or each submission's newest. Raises UsageError if there is no such run.
+        """The marks by label: of the lab of the newest run, or those of one run, as they stood when it was through.
 
-        What cannot be read takes no mark away that an earlier run gave: in its own run it has none, and a reason.
+        What a run could not grade or read has the mark that an earlier run of the lab gave, which is stale. Raises
+        UsageError if there is no such run.
         """
-        if run is not None and self._row("SELECT 1 FROM runs WHERE id = ?", run) is None:
-            raise UsageError(f"{self.path}: there is no run {run}; `nox -s gradebook -- runs` lists them")
+        self._check_run(run)
         rows = self._rows(database.MARKS, {"run": run})
+        added = self._adjustments(run)
         students = self.matching(run).students if self.students() else self._authors(run)
         whys = [unread and (self.result(unread).message or "nothing of it could be read") for *_, unread in rows]
-        return [_mark(students.get(row[0], ()), why or "", *row[:-1]) for row, why in zip(rows, whys, strict=True)]
+        return [
+            _mark(students.get(row[0], ()), added.get(row[0], ()), why or "", *row[:-1])
+            for row, why in zip(rows, whys, strict=True)
+        ]
 
     def result(self, result_id: int) -> Result:
         """A result, whole. Raises UsageError if there is none, or another version of the course wrote it."""
@@ -225,10 +182,12 @@ class Gradebook:
         except msgspec.ValidationError as error:
             raise UsageError(f"{self.path}: result {result_id} is of another version of the course ({error})") from None
 
-    def adjustments(self) -> list[Adjustment]:
-        """All adjustments and comments, in order."""
-        columns = ", ".join(Adjustment._fields)
-        return [Adjustment(*row) for row in self._rows(f"SELECT {columns} FROM adjustments ORDER BY id")]
+    def _adjustments(self, run: int | None) -> dict[str, tuple[Adjustment, ...]]:
+        """By label, all adjustments and comments of a lab, in order."""
+        added: dict[str, tuple[Adjustment, ...]] = {}
+        for label, *row in self._rows(database.ADJUSTMENTS, {"run": run}):
+            added[label] = (*added.get(label, ()), Adjustment(*row))
+        return added
 
     def matching(self, run: int | None = None) -> Matching:
         """Whose the submissions (of a run) are, as the newest roster says; without a roster, nobody's and no strangers.
@@ -248,7 +207,7 @@ class Gradebook:
         """
         if run is not None:
             return {}
-        last = dict(self._rows("SELECT label, max(run) FROM marks GROUP BY label"))
+        last = dict(self._rows(database.LABELS, {"run": None}))
         labels: dict[frozenset[Student], list[str]] = {}
         for label, authors in self._authors().items():
             if authors:
@@ -286,11 +245,9 @@ class Gradebook:
         except sqlite3.IntegrityError as error:
             raise GraderFault(f"{self.path}: run {run} cannot mark {label!r} ({error})") from None
 
-    def _check_label(self, label: str) -> None:
-        if self._row("SELECT 1 FROM marks WHERE label = ?", storable(label)) is None:
-            near = get_close_matches(label, [known for (known,) in self._rows("SELECT DISTINCT label FROM marks")])
-            hint = f"did you mean {' or '.join(near)}?" if near else "`nox -s gradebook -- marks` lists them"
-            raise UsageError(f"{label}: no submission has that label; {hint}")
+    def _check_run(self, run: int | None) -> None:
+        if run is not None and self._row("SELECT 1 FROM runs WHERE id = ?", run) is None:
+            raise UsageError(f"{self.path}: there is no run {run}; `nox -s gradebook -- runs` lists them")
 
     def _row(self, query: str, *values: object) -> tuple[Any, ...] | None:
         return next(iter(self._rows(query, values)), None)
@@ -300,11 +257,12 @@ class Gradebook:
             return self._connection.execute(query, values).fetchall()
 
 
-def _mark(students: tuple[Student, ...], unread: str, *row: Any) -> Mark:
-    label, score, max_score, added, stale, fault, number, run, shape, readable = row
-    adjusted = None if score is None else max(0.0, round(score + added, 2))
+def _mark(students: tuple[Student, ...], added: tuple[Adjustment, ...], unread: str, *row: Any) -> Mark:
+    label, score, max_score, stale, fault, number, run, shape, readable = row
+    points = sum(each.points for each in added)
+    adjusted = None if score is None else max(0.0, round(score + points, 2))
     state = (bool(stale), fault or unread, number, run, shape, bool(readable))
-    return Mark(label, students, score, max_score, added, adjusted, *state)
+    return Mark(label, students, score, max_score, added, points, adjusted, *state)
 
 
 def storable(text: str) -> str:

@@ -12,7 +12,8 @@ from rich.progress import track
 from rich.table import Table
 
 from harness.cohort import comparison, exports, roster
-from harness.cohort.gradebook import Gradebook, Mark, storable
+from harness.cohort.gradebook import Gradebook, storable
+from harness.cohort.mark import Mark
 from harness.errors import GraderFault, UsageError
 from harness.layout import inert_text, wrapped
 from harness.options import whole
@@ -39,19 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         return added
 
     add("runs", _runs, "list the runs")
-    marks = add("marks", _marks, "list the marks: of each submission the newest, or those of one run")
+    marks = add("marks", _marks, "list the marks of a lab: of each submission the newest, or those of one run")
     diff = add("diff", _diff, "list what changed between two runs, and why")
     diff.add_argument("first", type=whole(1), metavar="RUN")
     diff.add_argument("second", type=whole(1), metavar="RUN")
-    adjust = add("adjust", _adjust, "add points to a mark, whatever run it is of; -2 takes two away")
+    adjust = add("adjust", _adjust, "add points to a mark, in every run of its lab; -2 takes two away")
     adjust.add_argument("label", type=storable, metavar="LABEL", help="what `marks` calls the submission")
     adjust.add_argument("points", type=_points, metavar="POINTS")
-    adjust.add_argument("--comment", required=True, metavar="TEXT", help="why")
+    adjust.add_argument("--comment", required=True, metavar="TEXT", help="why; the student's report says it")
     comment = add("comment", _comment, "write a comment on a submission, for instructors")
     comment.add_argument("label", type=storable, metavar="LABEL", help="what `marks` calls the submission")
     comment.add_argument("comment", metavar="TEXT")
     for noted in (adjust, comment):
         noted.add_argument("--author", metavar="NAME", help="whose it is (default: who is logged in)")
+        noted.add_argument("--run", type=whole(1), metavar="N", help="a run of the lab (default: the newest run)")
     names = add("roster", _roster, "read who is who from a CSV; it takes the place of the roster before")
     names.add_argument("csv", type=Path, metavar="CSV")
     export = add("export", _export, "write the marks for a platform, or as lines of JSON")
@@ -63,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     page = add("page", _page, "write the page of the class")
     page.add_argument("file", type=Path, nargs="?", default=Path("build/class.html"), metavar="FILE")
     for chosen in (marks, export, reports, page):
-        chosen.add_argument("--run", type=whole(1), metavar="N", help="the marks of this run (default: the newest)")
+        told = "the marks of this run (default: the newest of the lab that was graded last)"
+        chosen.add_argument("--run", type=whole(1), metavar="N", help=told)
 
 
 def _points(text: str) -> float:
@@ -123,13 +126,12 @@ def _marks(book: Gradebook, options: argparse.Namespace, console: Console) -> No
     graded = [mark for mark in marks if mark.score is not None]
     console.print(f"{len(graded)} of {len(marks)} submissions have a mark.")
     _list(console, "Not graded:", [f"{mark.label}: {mark.fault}" for mark in marks if mark.score is None])
-    _list(console, "Stale, as a later run failed:", [f"{mark.label}: {mark.fault}" for mark in marks if mark.stale])
-    shown = {mark.label for mark in marks}
+    tell_stale(marks, console)
     noted = [
-        f"{each.label}: {f'{each.points:+g} points, ' * (each.points != 0)}{each.comment} "
+        f"{mark.label}: {f'{each.points:+g} points, ' * (each.points != 0)}{each.comment} "
         f"({each.author}, {each.created[:10]})"
-        for each in book.adjustments()
-        if each.label in shown
+        for mark in marks
+        for each in mark.adjustments
     ]
     _list(console, "By hand:", noted)
     tell_strangers(book, console)
@@ -155,20 +157,20 @@ def _diff(book: Gradebook, options: argparse.Namespace, console: Console) -> Non
 def _told(mark: Mark | None) -> str:
     if mark is None:
         return "not in the run"
-    if mark.score is None:
+    if mark.score is None or mark.stale:
         return f"not graded ({mark.fault})"
     return f"{number(mark.score)} of {number(mark.max_score or 0.0)}"
 
 
 def _adjust(book: Gradebook, options: argparse.Namespace, console: Console) -> None:
-    book.adjust(options.label, options.points, options.comment, options.author or _who())
-    mark = next(mark for mark in book.marks() if mark.label == options.label)
+    run = book.adjust(options.label, options.points, options.comment, options.author or _who(), options.run)
+    mark = next(mark for mark in book.marks(run) if mark.label == options.label)
     now = "there is no mark yet" if mark.adjusted is None else f"the mark is {number(mark.adjusted)} now"
     _wrapped(console, f"{mark.label}: {options.points:+g} points; {now}", 0)
 
 
 def _comment(book: Gradebook, options: argparse.Namespace, console: Console) -> None:
-    book.adjust(options.label, 0.0, options.comment, options.author or _who())
+    book.adjust(options.label, 0.0, options.comment, options.author or _who(), options.run)
     _wrapped(console, f"{options.label}: noted", 0)
 
 
@@ -198,6 +200,12 @@ def tell_strangers(book: Gradebook, console: Console, run: int | None = None) ->
     _list(console, "Without a submission:", absent)
 
 
+def tell_stale(marks: Iterable[Mark], console: Console) -> None:
+    """List the marks that are of an earlier run, and why; nothing if there are none."""
+    lines = [f"{mark.label}: {mark.fault}" for mark in marks if mark.stale]
+    _list(console, "Stale, as a later run failed:", lines)
+
+
 def _export(book: Gradebook, options: argparse.Namespace, console: Console) -> None:
     if options.format == "json":
         path = options.out or Path("build/marks.jsonl")
@@ -208,8 +216,7 @@ def _export(book: Gradebook, options: argparse.Namespace, console: Console) -> N
     _write(path, lambda: exports.write_private(path, [sheet.text]), console)
     console.print(f"{sheet.rows} row{'s' * (sheet.rows != 1)} in it.")
     _list(console, "Not in it:", sheet.left_out)
-    stale = [f"{mark.label}: {mark.fault}" for mark in book.marks(options.run) if mark.stale]
-    _list(console, "Stale, as a later run failed:", stale)
+    tell_stale(book.marks(options.run), console)
 
 
 def _reports(book: Gradebook, options: argparse.Namespace, console: Console) -> None:

@@ -5,12 +5,13 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from harness.cohort.engine import Engine, Item
-from harness.cohort.gradebook import Gradebook, Run
+from harness.cohort.gradebook import Gradebook
 from harness.cohort.keys import environment_digest, key_of
+from harness.cohort.mark import Run
 from harness.cohort.submissions import NEUTRAL, Handed
 from harness.errors import Unreadable, UsageError
 from harness.grading import environment, nothing_read
-from harness.plan import Known, Request, plan_for
+from harness.plan import Known, Request, plan_for, select
 from harness.sandbox.intake import Taken
 from harness.text import inert
 
@@ -66,9 +67,10 @@ def grade(group: Class, engine: Engine, command: str, workers: int, tell: Tell) 
     request, book = group.request, group.book
     place = environment(request.reseed)
     digest = environment_digest(place.__class__(place.python, place.torch, place.numpy, ready.platform, place.reseed))
+    asked = {fact.function for fact in select(group.known.facts, request.only)}
     details = Run(
         *(command, str(request.tree), group.known.digest, tuple(request.only), digest),
-        *(ready.level, request.reseed, workers),
+        *(ready.level, request.reseed, workers, tuple(name for name in asked if group.known.points[name])),
     )
     run = book.begin(details, {each.label: each.authors for each in group.handed if each.authors})
     for graded in engine.grade(_unknown(group, run, details, tell)):
