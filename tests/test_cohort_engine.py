@@ -11,7 +11,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,12 +26,14 @@ from rich.console import Console
 from harness.cohort import cluster, command, database, frames, worker
 from harness.cohort.engine import ATTEMPTS, Engine, Graded, Item
 from harness.cohort.gradebook import Gradebook
-from harness.cohort.run import State, check_readable
+from harness.cohort.run import Class, State, check_readable, grade
 from harness.cohort.submissions import Handed
 from harness.errors import GraderFault, Unreadable, UsageError
 from harness.grading import Answers, environment, record
-from harness.plan import Request, load, plan_for
+from harness.plan import Known, Request, load, plan_for
 from harness.sandbox.intake import Taken
+from harness.sandbox.probe import Isolation, Level
+from tests import gradebook_writers as writers
 from tests.gradebook_writers import RUN
 from tests.small_course import RIGHT, STUBS, write_suite, write_tree
 
@@ -174,6 +178,57 @@ def test_equal_submissions_are_graded_once_if_what_was_left_out_is_equal_too(gra
     assert len(asked) == 4 and all(each.result for each in found)
 
 
+class Elsewhere:
+    """An engine whose workers stand on other systems, and are contained in other ways."""
+
+    def __init__(self, request: Request, known: Known, *places: tuple[str, Level]) -> None:
+        self.request, self.known, self.places, self.asked = request, known, cycle(places), 0
+
+    def hello(self) -> frames.Ready:
+        return frames.Ready(str(next(self.places)[1]))
+
+    def grade(self, items: Iterable[Item]) -> Iterator[Graded]:
+        for each in items:
+            self.asked += 1
+            platform, level = next(self.places)
+            answers = Answers({}, isolation=Isolation(level, []))
+            result = record(plan_for(self.request, self.known, each.taken), answers)
+            place = msgspec.structs.replace(result.environment, platform=platform)
+            result = msgspec.structs.replace(result, environment=place, complete=True, score=0.0)
+            yield Graded(each.label, "", result, "", 1)
+
+
+def asked_elsewhere(book: Gradebook, request: Request, known: Known, *places: tuple[str, Level]) -> int:
+    """How many of a class of four had to be graded, on workers of these kinds."""
+    engine: Any = Elsewhere(request, known, *places)
+    grade(Class(request, known, [handed(f"s{number}") for number in range(4)], book), engine, "", 2, lambda *_: None)
+    return int(engine.asked)
+
+
+def test_what_any_worker_graded_is_known_to_the_next_run(tmp_path):
+    suite = write_suite(tmp_path / "platforms_suite")
+    old, new = ("Linux-6.1", Level.FULL), ("Linux-6.18", Level.PARTIAL)
+    request = Request(tmp_path / "class", suite, suite / "points.toml", suite / "none", require=Level.PARTIAL)
+    known = load(request)
+    with Gradebook(tmp_path / "marks.sqlite", create=True) as book:
+        assert asked_elsewhere(book, request, known, old, new) == 4
+        assert asked_elsewhere(book, request, known, new, old) == 0
+        full = request._replace(require=Level.FULL)
+        assert asked_elsewhere(book, full, known, old) == 2, "the others were not contained as well"
+
+
+def test_runs_are_of_one_lab_if_the_same_functions_give_points(tmp_path):
+    suite = write_suite(tmp_path / "weeks_suite")
+    request = Request(tmp_path / "class", suite, suite / "points.toml", suite / "none")
+    known, here = load(request), ("Linux", Level.FULL)
+    with Gradebook(tmp_path / "marks.sqlite", create=True) as book:
+        for only in ((), ("shapes",), ("coin",), ("check_coin_is_fair", "coin")):
+            asked_elsewhere(book, request._replace(only=only), known, here)
+        asked_elsewhere(book, request, known._replace(points={"double": Fraction(0), "coin": Fraction(1)}), here)
+        labs = [past.run.functions for past in book.runs()]
+    assert labs == [("coin", "double")] * 2 + [("coin",)] * 3
+
+
 def test_submissions_are_read_when_a_worker_is_free_for_them(threads, done, monkeypatch):
     read: list[int] = []
 
@@ -208,7 +263,7 @@ def test_a_cohort_ends_its_own_grading_processes_and_no_others(threads, monkeypa
         """A grading process that only knows whether it was ended."""
 
         def __init__(self, start: frames.Start, patience: float = 0) -> None:
-            self.start, self.ready, self.ended = start, frames.Ready("Linux", "full"), False
+            self.start, self.ready, self.ended = start, frames.Ready("full"), False
             every.add(self)
 
         def close(self) -> None:

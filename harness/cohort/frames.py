@@ -42,9 +42,8 @@ class Submission(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The grading process has started. platform: as in `harness.result.Environment`. level: of isolation."""
+    """The grading process has started. level: of isolation."""
 
-    platform: str
     level: str
 
 

@@ -77,7 +77,7 @@ class Warm:
                 f"isolation is {isolation.level}, and {Level(start.require)} is required (not contained: "
                 f"{', '.join(isolation.leaks)})"
             )
-        return frames.Ready(place.platform, str(isolation.level))
+        return frames.Ready(str(isolation.level))
 
     def grade(self, submission: frames.Submission, progress: Progress) -> frames.Done:
         """Ask one submission everything. Raises GraderFault when a fact could not be decided."""

@@ -13,6 +13,7 @@ from harness.errors import Unreadable, UsageError
 from harness.grading import environment, nothing_read
 from harness.plan import Known, Request, plan_for, select
 from harness.sandbox.intake import Taken
+from harness.sandbox.probe import Level
 from harness.text import inert
 
 
@@ -65,8 +66,7 @@ def grade(group: Class, engine: Engine, command: str, workers: int, tell: Tell) 
     """
     ready = engine.hello()
     request, book = group.request, group.book
-    place = environment(request.reseed)
-    digest = environment_digest(place.__class__(place.python, place.torch, place.numpy, ready.platform, place.reseed))
+    digest = environment_digest(environment(request.reseed))
     asked = {fact.function for fact in select(group.known.facts, request.only)}
     details = Run(
         *(command, str(request.tree), group.known.digest, tuple(request.only), digest),
@@ -85,7 +85,10 @@ def grade(group: Class, engine: Engine, command: str, workers: int, tell: Tell) 
 
 
 def _unknown(group: Class, run: int, details: Run, tell: Tell) -> Iterator[Item]:
-    """The submissions that have to be graded; the others are through when they have been read."""
+    """The submissions that have to be graded; the others are through when they have been read.
+
+    A result is known whatever worker it came from: all have the versions and, at least, the isolation that is required.
+    """
     request, known, book = group.request, group.known, group.book
     for each in group.handed:
         try:
@@ -100,8 +103,8 @@ def _unknown(group: Class, run: int, details: Run, tell: Tell) -> Iterator[Item]
             tell(State.FAILED, each.label, str(error))
             continue
         key = key_of(taken, known.digest, request.only, details.environment, details.level, request.reseed)
-        result = book.known(key)
-        if result is None:
+        result = max(book.known(key._replace(level=str(level))) or 0 for level in Level if level >= request.require)
+        if not result:
             yield Item(each.label, taken)
         else:
             book.reuse(run, each.label, result)
