@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import html
 import io
 import json
 import os
@@ -92,7 +93,7 @@ def test_moodle_has_what_identifies_a_user(book: Gradebook) -> None:
     assert header == ["username", "idnumber", "email", "Lab 1", "Lab 1 feedback"]
     assert ada[:4] == ["ada", "17", "ada@example.org", "3.83"]
     assert ada[4].startswith("5.83 of 15 points; 2 of 6 facts hold. Points are missing in: double")
-    assert ada[4].endswith(" 2 points were taken away by hand.")
+    assert ada[4].endswith(" 2 points were taken away by hand: a day late.")
     assert [bob[:4], cem[:4]] == [["bob", "18", "bob@example.org", "15.00"], ["cem", "19", "cem@example.org", "15.00"]]
 
 
@@ -249,6 +250,42 @@ def test_a_report_names_nobody(tmp_path: Path) -> None:
     unread = (tmp_path / "reports" / "bob.html").read_text(encoding="utf-8")
     assert "no modules" in unread
     assert "bob" not in unread.casefold()
+
+
+def report_of(book: Gradebook, folder: Path, label: str) -> str:
+    """The text of one report."""
+    exports.reports(book, folder)
+    page = (folder / f"{label}.html").read_text("utf-8")
+    text = re.sub(r"(?s)<(style|script)>.*?</\1>|<[^>]*>", " ", page)
+    return " ".join(html.unescape(text).split())
+
+
+def test_a_report_gives_the_mark_of_the_sheet_and_what_was_done_by_hand(book: Gradebook, tmp_path: Path) -> None:
+    enrol(book)
+    book.adjust("ada", 1.0, "Ada Lovelace asked <well>.", "tutor")
+    book.adjust("ada", 0.0, "see me", "prof")
+    assert cells(exports.sheet(book, "canvas").text)[2][-1] == "4.83"
+    told = report_of(book, tmp_path / "reports", "ada")
+    assert told.startswith("4.83 of 15 · submission Report on submission 4.83 of 15 points 2 of 6 facts hold")
+    assert "2 points were taken away by hand: a day late." in told
+    assert "1 point was added by hand: submission asked <well>." in told
+    assert "That makes 4.83 of 15 points; without it there were 5.83." in told
+    assert "see me" not in told and "tutor" not in told
+
+
+def test_a_report_of_what_could_not_be_read_tells_what_was_added(tmp_path: Path) -> None:
+    with Gradebook(tmp_path / "lab.sqlite", create=True) as book:
+        book.keep(book.begin(RUN), "ada", unreadable())
+        book.adjust("ada", 3.0, "told in person", "tutor")
+        told = report_of(book, tmp_path / "reports", "ada")
+    assert told.startswith("3 of 15 · submission Report on submission Nothing could be read")
+    assert "3 points were added by hand: told in person. That makes 3 of 15 points; without it there were 0." in told
+
+
+def test_a_stale_report_says_so(book: Gradebook, tmp_path: Path) -> None:
+    told = report_of(book, tmp_path / "reports", "team_4-" + exports._short_digest("team 4"))
+    assert "This is the report of an earlier run: the last one could not grade or read the submission." in told
+    assert "by hand" not in told and "no room" not in told
 
 
 def test_a_name_that_is_a_modules_does_not_rename_the_module(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from harness.report import html
 from harness.report.gradebook import Row, canvas_sheet, feedback, gradescope_sheet, moodle_sheet
 from harness.report.words import number
 from harness.result import Result
+from harness.text import inert
 
 SHEETS = ("canvas", "moodle", "gradescope")
 NEUTRAL_NAME = "submission"
@@ -92,10 +93,7 @@ def _rows(mark: Mark, result: Result | None, enrolled: bool) -> list[Row]:
     """A row for each student whose submission it is; the label stands for the login where nobody ever said whose."""
     told = ""
     if result is not None:
-        told = feedback(result)
-        if mark.adjustment:
-            did = "added" if mark.adjustment > 0 else "taken away"
-            told = f"{told} {number(abs(mark.adjustment))} points were {did} by hand."
+        told = " ".join([feedback(result), *_by_hand(mark)])
     row = Row(
         score=mark.adjusted or 0.0,
         max_score=mark.max_score or 0.0,
@@ -112,6 +110,16 @@ def _rows(mark: Mark, result: Result | None, enrolled: bool) -> list[Row]:
             **{field: getattr(student, field) for field in ("login", "number", "email", "name", "section", "canvas")}
         )
         for student in mark.students
+    ]
+
+
+def _by_hand(mark: Mark) -> list[str]:
+    """What was done to a mark by hand, and why, as its student reads it; a comment alone is for instructors."""
+    return [
+        f"{number(abs(each.points))} point{' was' if abs(each.points) == 1 else 's were'} "
+        f"{'added' if each.points > 0 else 'taken away'} by hand: {inert(each.comment).strip().removesuffix('.')}."
+        for each in mark.adjustments
+        if each.points
     ]
 
 
@@ -156,6 +164,7 @@ def reports(
 ) -> int:
     """Write the report of each submission that has a mark into a new folder; returns how many.
 
+    A report gives the mark as the sheets do: with what was added by hand, and why.
     followed: passes the marks on, one for each report that is written next, and may show how far it is. Raises
     UsageError if the folder holds something: an older report might be taken for one of these.
     """
@@ -167,15 +176,28 @@ def reports(
         marks = [mark for mark in book.marks(run) if mark.result_id]
         names = file_names([mark.label for mark in marks])
         for mark in followed(marks):
-            content = html.page(_neutral(book.result(mark.result_id or 0), mark))
+            result = book.result(mark.result_id or 0)
+            neutral = _neutral(result, mark)
+            content = html.page(_neutral_result(result, neutral), mark.adjusted, list(map(neutral, _notes(mark))))
             write_private(folder / f"{names[mark.label]}.html", [content])
     except OSError as error:
         raise UsageError(f"{folder}: the reports cannot be written ({error.strerror})") from None
     return len(marks)
 
 
-def _neutral(result: Result, mark: Mark) -> Result:
-    """The result without the names that a platform gives to a submission and its files, or a roster to a student.
+def _notes(mark: Mark) -> list[str]:
+    """What a report says of a mark beside its result."""
+    notes = _by_hand(mark)
+    if notes:
+        sums = f"{number(mark.adjusted or 0.0)} of {number(mark.max_score or 0.0)} points"
+        notes.append(f"That makes {sums}; without it there were {number(mark.score or 0.0)}.")
+    if mark.stale:
+        notes.append("This is the report of an earlier run: the last one could not grade or read the submission.")
+    return notes
+
+
+def _neutral(result: Result, mark: Mark) -> Callable[[str], str]:
+    """Takes away the names that a platform gives to a submission and its files, or a roster to a student.
 
     A name that is also a module's or a function's is left: every report has these, and would say what is not so.
     """
@@ -190,6 +212,11 @@ def _neutral(result: Result, mark: Mark) -> Result:
             text if not words else re.sub(rf"(?<![^\W_])(?:{words})(?![^\W_])", NEUTRAL_NAME, text, flags=re.IGNORECASE)
         )
 
+    return neutral
+
+
+def _neutral_result(result: Result, neutral: Callable[[str], str]) -> Result:
+    """The result with neutral texts, where they are a platform's or the submission's own."""
     files = [
         msgspec.structs.replace(file, name=neutral(file.name), left_out=neutral(file.left_out))
         if file.left_out

@@ -128,7 +128,7 @@ def cell(text: str) -> str:
 def feedback(result: Result) -> str:
     """The marks in a sentence or two, and the functions whose points are missing."""
     if not result.readable:
-        return words.headline(result)
+        return f"{words.headline(result)}."
     lost = [
         f"{row.function} {words.number(row.score or 0.0)} of {words.number(row.max_score)}"
         for row in result.functions

@@ -71,8 +71,8 @@ class Drawn(NamedTuple):
     tables: list[tuple[str, list[tuple[str, str]]]]
 
 
-def page(result: Result) -> str:
-    """The whole page."""
+def page(result: Result, total: float | None = None, notes: Sequence[str] = ()) -> str:
+    """The whole page. total: the points, where they are not those of the result; notes: say why, a sentence each."""
     first = words.telling(result)
     told: dict[str, str] = {}
     rows = [_row(result, marks, first, told) for marks in result.functions]
@@ -80,6 +80,8 @@ def page(result: Result) -> str:
     counts = {outcome: sum(shown.fact.outcome is outcome for shown in facts) for outcome in Outcome}
     shown = {
         "result": result,
+        "score": result.score if total is None else total,
+        "notes": notes,
         "headline": words.headline(result),
         "number": words.number,
         "rows": rows,
