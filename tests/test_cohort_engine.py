@@ -1,6 +1,7 @@
 """The engine: what it does with answers and faults of workers that grade nothing; then with real ones, and kills."""
 
 import argparse
+import errno
 import io
 import os
 import re
@@ -610,6 +611,52 @@ def test_what_a_run_did_is_told_though_no_submission_has_a_mark(tmp_path):
     ]
     assert lines[4].startswith("no sheet for a platform is written: ")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"reports", "marks.jsonl", "class.html"}
+
+
+@pytest.fixture
+def regraded(tmp_path: Path) -> Iterator[Gradebook]:
+    """Ada and Bob had a mark; the second run could not grade Ada."""
+    with Gradebook(tmp_path / "marks.sqlite", create=True) as book:
+        for run in (book.begin(RUN), book.begin(RUN)):
+            book.keep(run, "bob", writers.graded(f"d{run}", score=float(run)))
+        book.keep(1, "ada", writers.graded(score=5.0))
+        book.fail(2, "ada", "the worker was lost")
+        yield book
+
+
+def told_of(book: Gradebook, run: int, out: Path) -> str:
+    """What is said of a run at its end."""
+    told = io.StringIO()
+    command._tell(book, run, out, command._Progress(Console(file=told, width=200), 2))
+    return told.getvalue()
+
+
+def test_what_a_run_could_not_grade_is_written_with_the_mark_that_is_kept(regraded, tmp_path):
+    out = tmp_path / "out"
+    assert "1 of them keeps the mark of an earlier run, which is shown as stale\n" in told_of(regraded, 2, out)
+    lines = [msgspec.json.decode(line) for line in (out / "marks.jsonl").read_bytes().splitlines()]
+    kept = [(line["label"], line["adjusted"], line["stale"]) for line in lines]
+    assert kept == [("ada", 5.0, True), ("bob", 2.0, False)]
+    assert [line[-4:] for line in (out / "canvas.csv").read_text("utf-8").split()[-2:]] == ["5.00", "2.00"]
+    assert {path.name for path in (out / "reports").iterdir()} == {"ada.html", "bob.html"}
+    assert "1 mark is stale" in (out / "class.html").read_text("utf-8")
+
+
+def test_what_was_written_in_part_is_no_reason_to_refuse_the_same_command(regraded, tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    out = tmp_path / "out"
+    command._make_empty(out)
+    with monkeypatch.context() as patched, pytest.raises(GraderFault, match=f"{out} cannot be written .No space left"):
+        patched.setattr(command, "_write_sheets", full)
+        told_of(regraded, 2, out)
+    command._make_empty(out)
+    told_of(regraded, 2, out)
+    sheets = {f"{platform}.csv" for platform in ("canvas", "moodle", "gradescope")}
+    assert {path.name for path in out.iterdir()} == {"reports", "marks.jsonl", "class.html", *sheets}
+    with pytest.raises(UsageError, match="is not empty"):
+        command._make_empty(out)
 
 
 @pytest.mark.parametrize("kind", ["full", "locked"])

@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 DONE, OUR_FAULT, INTERRUPTED = 0, 3, 130
 GRADEBOOK, PAGE = Path("build/gradebook.sqlite"), "class.html"
+UNFINISHED = ".unfinished"
+"""The folder below --out in which all is written, before it takes its place there."""
 NEWS = 60.0
 """Seconds between two lines of progress where there is no terminal."""
 NAMED = 20
@@ -82,9 +85,13 @@ def _cohort(options: argparse.Namespace) -> int:
 
 
 def _make_empty(out: Path) -> None:
-    """Make the folder for what is written at the end; raises UsageError now if there will be no place for it."""
+    """Make the folder for what is written at the end; raises UsageError now if there will be no place for it.
+
+    What a run left that was stopped while it wrote is no reason to refuse the same command.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(out / UNFINISHED, ignore_errors=True)
         if any(out.iterdir()):
             raise UsageError(f"--out {out}: is not empty; name a new folder")
     except OSError as error:
@@ -129,26 +136,32 @@ def _tell(book: "Gradebook", run: int, out: Path | None, progress: "_Progress") 
     from harness.cohort import dashboard, exports
     from harness.cohort.gradebook_command import tell_strangers
 
-    console, folder = progress.console, out or Path("build")
+    console, folder = progress.console, out / UNFINISHED if out else Path("build")
     console.print(progress.summary(), markup=False)
     for label, why in list(progress.why.items())[:NAMED]:
         console.print(f"  {label}: {inert(why.strip().splitlines()[-1])}", markup=False, soft_wrap=True)
     if len(progress.why) > NAMED:
         console.print(f"  and {len(progress.why) - NAMED} more")
+    stale = sum(mark.stale for mark in book.marks(run))
+    if stale:
+        console.print(f"{stale} of them keep{'s' * (stale == 1)} the mark of an earlier run, which is shown as stale")
     tell_strangers(book, console, run)
     console.print(f"gradebook: {book.path}, run {run}", markup=False, soft_wrap=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         exports.write_private(folder / PAGE, [dashboard.page(exports.entries(book, run))])
         if out:
-            exports.reports(book, out / "reports", run)
-            exports.write_private(out / "marks.jsonl", exports.json_lines(book, run))
-            _write_sheets(book, run, out, console)
+            exports.reports(book, folder / "reports", run)
+            exports.write_private(folder / "marks.jsonl", exports.json_lines(book, run))
+            _write_sheets(book, run, folder, console)
+            for written in list(folder.iterdir()):
+                written.rename(out / written.name)
+            folder.rmdir()
     except OSError as error:
-        raise GraderFault(f"{folder} cannot be written ({error.strerror})") from None
+        raise GraderFault(f"{out or folder} cannot be written ({error.strerror})") from None
     except UsageError as error:
         raise GraderFault(str(error)) from None
-    console.print(f"the class: {folder / PAGE}", markup=False, soft_wrap=True)
+    console.print(f"the class: {(out or folder) / PAGE}", markup=False, soft_wrap=True)
     if out:
         console.print(f"written: {out}", markup=False, soft_wrap=True)
 
