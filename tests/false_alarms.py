@@ -76,6 +76,20 @@ def seen_responses(ask, fact, rng):
     return chance
 
 
+@derivation("check_true_rewards_are_standard_normal", "check_one_noisy_label_is_right_most_of_the_time")
+def worlds_whose_pair_shows_two(ask, fact, rng):
+    """Their designs, and for each K the negative binomial tail; the share of such worlds is simulated at 0.001."""
+    chance = sum(design.alpha for design in ask.designs(fact).checked if design is not None)
+    for k in sorted({call.keywords["K"] for call in ask(fact)}):
+        policies = rng.dirichlet(np.full(k, DIRICHLET), size=DRAWS)
+        both = rng.random(DRAWS) > (policies**2).sum(axis=1)
+        share = 1 - (DIRICHLET + 1) / (k * DIRICHLET + 1)
+        if stats.binomtest(int(both.sum()), DRAWS, share).pvalue < SURE:
+            raise ValueError(f"{both.mean():.4f} of pairs show two of {k} responses, not {share:.4f}")
+        chance += ALPHA
+    return chance
+
+
 # train_rlhf_pg
 
 
