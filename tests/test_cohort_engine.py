@@ -339,10 +339,10 @@ def engine(start: frames.Start) -> Iterator[Engine]:
     assert processes("harness.cohort.grader") == [], "the block leaves no process"
 
 
-def processes(word: str) -> list[psutil.Process]:
-    """The processes below this one whose command line holds a word."""
+def processes(word: str, below: int | None = None) -> list[psutil.Process]:
+    """The processes below one (this one by default) whose command line holds a word."""
     found = []
-    for process in psutil.Process().children(recursive=True):
+    for process in psutil.Process(below).children(recursive=True):
         try:
             if any(word in part for part in process.cmdline()):
                 found.append(process)
@@ -511,7 +511,7 @@ def test_ctrl_c_leaves_the_workers_of_a_cluster_as_they_were(project, existing):
     assert run.returncode == 130, said
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:  # what waited there is taken up at once, if at all
-        assert not processes("harness.cohort.grader")
+        assert not processes("harness.cohort.grader", below=existing.worker.pid)
         time.sleep(0.1)
     assert existing.worker.poll() is None
 
